@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# gd_options: the flags of every target of ours. gd_sqlite, gd_dw: dependencies, static under GD_STATIC_DEPS.
+add_library(gd_options INTERFACE)
+target_compile_options(gd_options INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -fvisibility=hidden
+      -fno-omit-frame-pointer -g1>
+    $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>
+    $<$<AND:$<BOOL:${GD_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>)
+target_include_directories(gd_options INTERFACE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(gd_options INTERFACE Threads::Threads)
+if(GD_SANITIZE)
+    target_compile_options(gd_options INTERFACE -fsanitize=${GD_SANITIZE} -fno-sanitize-recover=undefined)
+    target_link_options(gd_options INTERFACE -fsanitize=${GD_SANITIZE})
+endif()
+
+add_library(gd_sqlite INTERFACE)
+add_library(gd_dw INTERFACE)
+if(GD_STATIC_DEPS)
+    target_link_libraries(gd_sqlite INTERFACE libsqlite3.a ${CMAKE_DL_LIBS} m)
+    target_link_libraries(gd_dw INTERFACE libdw.a libelf.a libz.a liblzma.a libbz2.a libzstd.a ${CMAKE_DL_LIBS})
+    add_library(gd_fmt ALIAS fmt::fmt-header-only)
+else()
+    target_link_libraries(gd_sqlite INTERFACE SQLite::SQLite3)
+    target_link_libraries(gd_dw INTERFACE ${GD_LIBDW})
+    add_library(gd_fmt ALIAS fmt::fmt)
+endif()
+
+# gd_add_test(NAME name LABEL unit|rules|gui|e2e|trainer|trainer-full|gpu|bench SOURCES ... LIBS ... [TIMEOUT s])
+# One GoogleTest program; each TEST becomes a CTest entry.
+include(GoogleTest OPTIONAL)
+function(gd_add_test)
+    cmake_parse_arguments(arg "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;DEFINITIONS" ${ARGN})
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 60)
+    endif()
+    add_executable(${arg_NAME} ${arg_SOURCES})
+    target_link_libraries(${arg_NAME} PRIVATE gd_options ${arg_LIBS} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
+    set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST
+        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()
