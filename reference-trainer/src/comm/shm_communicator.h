@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/communicator.h"
+
+#include <memory>
+
+namespace gdt::comm {
+
+struct ShmOptions {
+    /// Folder that all ranks see, for the rendezvous file; it must exist.
+    std::string folder;
+    /// Tells the communicators of one job apart; the same on all ranks.
+    std::string name = "world";
+    int rank = 0;
+    int size = 1;
+    std::int64_t timeoutNs = 30'000'000'000;
+    /// Bytes that one rank can publish at a time; longer messages go in several rounds.
+    std::size_t slotBytes = std::size_t{1} << 20;
+};
+
+/// Ranks are processes of one host over one POSIX shared-memory segment. Blocks until all ranks have come. On
+/// failure returns null and puts one sentence into `error`.
+[[nodiscard]] std::unique_ptr<Communicator> createShmCommunicator(
+    const ShmOptions& options, std::string& error);
+
+} // namespace gdt::comm

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace gdt::runtime {
+
+class Stream;
+
+namespace host {
+struct DeviceState;
+}
+
+/// What happens when a kernel or copy names device memory that was freed, or freed and handed out again.
+enum class StaleAccess {
+    Faithful, ///< reads and writes the stale bytes, as a GPU does below a caching allocator
+    Checked, ///< freed memory is poisoned, the access fails with IllegalAddress, which sticks to the device
+};
+
+struct DeviceOptions {
+    int ordinal = 0;
+    /// 0: all queued work runs in the thread that synchronises, in one order; otherwise one worker thread a
+    /// stream.
+    int hostWorkers = 1;
+    /// Size of the device's address space; physical pages are used only where touched.
+    std::size_t memoryBytes = std::size_t{1} << 30;
+    StaleAccess staleAccess = StaleAccess::Faithful;
+};
+
+enum class CopyKind : std::uint32_t {
+    HostToHost = 0,
+    HostToDevice = 1,
+    DeviceToHost = 2,
+    DeviceToDevice = 3
+};
+
+/// A device: one arena of memory, the legacy default stream and any number of streams. Every call may come
+/// from any thread. Streams, events and graphs keep what they need of the device alive.
+///
+/// Capture rules: the calls marked [unsafe] are "potentially unsafe API calls" in CUDA's sense. While a
+/// capture forbids them (see exchangeThreadCaptureMode) they fail with CaptureUnsupported and invalidate that
+/// capture.
+class Device {
+public:
+    explicit Device(const DeviceOptions& options = {});
+    ~Device();
+    Device(Device&&) noexcept = default;
+    Device& operator=(Device&&) noexcept = default;
+
+    /// Device memory, 256-byte aligned, at the lowest address that fits. Contents are undefined. [unsafe]
+    Status allocate(void** pointer, std::size_t bytes);
+    /// Frees device memory after all work queued on the device has finished. nullptr is allowed. [unsafe]
+    Status release(void* pointer);
+    /// Page-locked host memory, which asynchronous copies read and write without staging. [unsafe]
+    Status allocateHost(void** pointer, std::size_t bytes);
+    Status releaseHost(void* pointer); ///< [unsafe]
+
+    /// Copies at once, in the order of the legacy default stream. [unsafe]
+    Status copy(void* destination, const void* source, std::size_t bytes, CopyKind kind);
+    Status fill(void* destination, int value, std::size_t bytes); ///< [unsafe]
+
+    /// Waits for all work of the device. Fails with CaptureUnsupported while any stream of the device
+    /// captures.
+    Status synchronize();
+    Status memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes);
+
+    /// The legacy default stream: it waits for, and is waited for by, every stream that is not non-blocking.
+    [[nodiscard]] Stream& defaultStream();
+    [[nodiscard]] int ordinal() const;
+    /// The first error that a kernel or copy raised; it sticks, and every later call returns it.
+    [[nodiscard]] Status stickyError() const;
+
+    [[nodiscard]] const std::shared_ptr<host::DeviceState>& state() const { return m_state; }
+
+private:
+    std::shared_ptr<host::DeviceState> m_state;
+    std::unique_ptr<Stream> m_defaultStream;
+};
+
+} // namespace gdt::runtime
