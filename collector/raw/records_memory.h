@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/raw/record.h"
+
+namespace gd::raw {
+
+// All of these go to the history lane.
+
+struct Alloc {
+    static constexpr RecordKind kKind = RecordKind::Alloc;
+    RecordHeader header;
+    std::int64_t timeNs; ///< the call returned
+    std::uint64_t allocation; ///< numbered per process from 1
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint64_t pool;
+    std::uint64_t stream;
+    ThreadRef thread;
+    StackRef stack;
+    std::uint16_t kind; ///< gd_rt_memory_kind
+    std::uint16_t device;
+    std::uint32_t reserved;
+};
+static_assert(Record<Alloc>);
+
+struct Free {
+    static constexpr RecordKind kKind = RecordKind::Free;
+    RecordHeader header;
+    std::int64_t timeNs; ///< the call was entered: from here on the address may belong to somebody else
+    std::uint64_t allocation; ///< 0: the address was not known as live
+    std::uint64_t address;
+    std::uint64_t stream;
+    ThreadRef thread;
+    StackRef stack; ///< taken when a node points or pointed into the range
+};
+static_assert(Record<Free>);
+
+struct MemoryPool {
+    static constexpr RecordKind kKind = RecordKind::MemoryPool;
+    RecordHeader header;
+    std::int64_t timeNs;
+    std::uint64_t pool;
+    std::uint64_t reservedBytes;
+    std::uint64_t usedBytes;
+    std::uint16_t life; ///< Life
+    std::uint16_t device;
+    ThreadRef thread;
+};
+static_assert(Record<MemoryPool>);
+
+struct MemorySample {
+    static constexpr RecordKind kKind = RecordKind::MemorySample;
+    RecordHeader header;
+    std::int64_t timeNs;
+    std::uint64_t freeBytes;
+    std::uint64_t totalBytes;
+    std::uint64_t graphReservedBytes;
+    std::uint32_t device;
+    std::uint32_t reserved;
+};
+static_assert(Record<MemorySample>);
+
+} // namespace gd::raw

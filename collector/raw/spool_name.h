@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace gd::raw {
+
+// Names inside a spool folder `<spool>/graphdoctor-<uid>/<job key>/` (mode 0700, owner checked):
+//   control                              the control page
+//   <host>.<pid>.<start>.<random>.seg    one segment file a process; the part before ".seg" is the segment
+//   stem
+// and on tmpfs `<tmpfs>/graphdoctor-<uid>/<segment stem>.ring`.
+// <start> is the process's start in CLOCK_MONOTONIC ns, <random> 16 hex digits = ChunkHeader::processKey.
+inline constexpr char kFolderPrefix[] = "graphdoctor-";
+inline constexpr char kSegmentSuffix[] = ".seg";
+inline constexpr char kRingSuffix[] = ".ring";
+
+// Environment of the injected library, set by `graphdoctor run`.
+inline constexpr char kEnvSpool[]
+    = "GRAPHDOCTOR_SPOOL"; ///< the spool folder; absent: the collector stays idle
+inline constexpr char kEnvTool[] = "GRAPHDOCTOR_TOOL64_PATH"; ///< the collector, for host runtimes
+inline constexpr char kEnvLevel[] = "GRAPHDOCTOR_LEVEL"; ///< used when there is no control page
+inline constexpr char kEnvRingBytes[] = "GRAPHDOCTOR_RING_BYTES"; ///< ring size a process, default 16 MiB
+inline constexpr char kEnvStepRange[]
+    = "GRAPHDOCTOR_STEP_RANGE"; ///< --step-range: matching ranges go to history
+inline constexpr char kEnvParentHost[] = "GRAPHDOCTOR_PARENT_HOST"; ///< host of `graphdoctor run`
+inline constexpr char kEnvRemoteSpool[]
+    = "GRAPHDOCTOR_REMOTE_SPOOL"; ///< <output>.spool, for processes elsewhere
+inline constexpr char kEnvCupti[] = "GRAPHDOCTOR_CUPTI"; ///< test use: path of the libcupti to load
+
+} // namespace gd::raw

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace gd::raw {
+
+/// Version of everything in `collector/raw`. Change it with every change of a record, a chunk or the ring: an
+/// importer refuses files of a newer version by name and reads older ones.
+inline constexpr std::uint16_t kRawVersion = 1;
+
+} // namespace gd::raw
