@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace gdt::kernels {
+
+// out = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the tanh form of GPT-2.
+template <class T> struct GeluForward {
+    static constexpr const char* kName = nameFor<T>("gelu_forward_f64", "gelu_forward_f32");
+    struct Args {
+        const T* x;
+        T* out;
+        std::int64_t count;
+    };
+    static void host(const Args& args);
+};
+
+// dx = dout * gelu'(x); dx may be dout.
+template <class T> struct GeluBackward {
+    static constexpr const char* kName = nameFor<T>("gelu_backward_f64", "gelu_backward_f32");
+    struct Args {
+        const T* x;
+        const T* dout;
+        T* dx;
+        std::int64_t count;
+    };
+    static void host(const Args& args);
+};
+
+// out = a + b.
+template <class T> struct ResidualAdd {
+    static constexpr const char* kName = nameFor<T>("residual_add_f64", "residual_add_f32");
+    struct Args {
+        const T* a;
+        const T* b;
+        T* out;
+        std::int64_t count;
+    };
+    static void host(const Args& args);
+};
+
+// dbias[j] += sum over rows of dy[row,j], rows in order.
+template <class T> struct BiasBackward {
+    static constexpr const char* kName = nameFor<T>("bias_backward_f64", "bias_backward_f32");
+    struct Args {
+        const T* dy;
+        T* dbias;
+        std::int64_t rows, columns;
+    };
+    static void host(const Args& args);
+};
+
+// values[i] = mean + deviation * normal(seed, parameter, firstIndex + i): the element's *global* index is the
+// counter, so a shard of a parameter gets exactly the numbers of its part of the whole.
+template <class T> struct InitNormal {
+    static constexpr const char* kName = nameFor<T>("init_normal_f64", "init_normal_f32");
+    struct Args {
+        T* values;
+        std::int64_t count;
+        std::uint64_t seed, parameter, firstIndex;
+        double mean, deviation;
+    };
+    static void host(const Args& args);
+};
+
+} // namespace gdt::kernels

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gdt::kernels {
+
+template <class T> void EmbeddingForward<T>::host(const Args& args) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        const T* from = args.table + args.tokens[r] * args.hidden;
+        std::copy(from, from + args.hidden, args.out + r * args.hidden);
+    }
+}
+
+template <class T> void EmbeddingBackward<T>::host(const Args& args) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        const T* from = args.dout + r * args.hidden;
+        T* to = args.dtable + args.tokens[r] * args.hidden;
+        for (std::int64_t i = 0; i < args.hidden; ++i) {
+            to[i] += from[i];
+        }
+    }
+}
+
+template <class T> void Rotary<T>::host(const Args& args) {
+    const std::int64_t half = args.headSize / 2;
+    const std::int64_t rowSize = 3 * args.heads * args.headSize;
+    for (std::int64_t t = 0; t < args.seqLen; ++t) {
+        for (std::int64_t i = 0; i < half; ++i) {
+            const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(args.headSize);
+            const double angle = static_cast<double>(t) * std::pow(args.base, exponent);
+            const T c = static_cast<T>(std::cos(angle));
+            const T s = static_cast<T>(std::sin(angle) * args.direction);
+            for (std::int64_t b = 0; b < args.batch; ++b) {
+                T* row = args.qkv + (t * args.batch + b) * rowSize;
+                // Queries and keys lie next to each other, so 2 * heads covers both and leaves the values
+                // alone.
+                for (std::int64_t h = 0; h < 2 * args.heads; ++h) {
+                    T* first = row + h * args.headSize + i;
+                    T* second = first + half;
+                    const T x = *first;
+                    const T y = *second;
+                    *first = x * c - y * s;
+                    *second = x * s + y * c;
+                }
+            }
+        }
+    }
+}
+
+template struct EmbeddingForward<float>;
+template struct EmbeddingForward<double>;
+template struct EmbeddingBackward<float>;
+template struct EmbeddingBackward<double>;
+template struct Rotary<float>;
+template struct Rotary<double>;
+
+} // namespace gdt::kernels

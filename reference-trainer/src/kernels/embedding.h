@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace gdt::kernels {
+
+// out[row,:] = table[tokens[row],:].
+template <class T> struct EmbeddingForward {
+    static constexpr const char* kName = nameFor<T>("embedding_forward_f64", "embedding_forward_f32");
+    struct Args {
+        const std::int32_t* tokens;
+        const T* table;
+        T* out;
+        std::int64_t rows, hidden;
+    };
+    static void host(const Args& args);
+};
+
+// dtable[tokens[row],:] += dout[row,:], rows in order: a token that occurs twice is added twice in that
+// order.
+template <class T> struct EmbeddingBackward {
+    static constexpr const char* kName = nameFor<T>("embedding_backward_f64", "embedding_backward_f32");
+    struct Args {
+        const std::int32_t* tokens;
+        const T* dout;
+        T* dtable;
+        std::int64_t rows, hidden;
+    };
+    static void host(const Args& args);
+};
+
+// Rotary position embedding in place on the query and key parts of qkv[rows, 3 * heads * headSize]: the pair
+// (i, i + headSize/2) of each head turns by position / base^(2i / headSize). direction +1 forward, -1
+// backward (the inverse rotation is the transpose, so the same kernel carries the gradient).
+template <class T> struct Rotary {
+    static constexpr const char* kName = nameFor<T>("rotary_f64", "rotary_f32");
+    struct Args {
+        T* qkv;
+        std::int64_t seqLen, batch, heads, headSize;
+        double base;
+        double direction;
+    };
+    static void host(const Args& args);
+};
+
+} // namespace gdt::kernels

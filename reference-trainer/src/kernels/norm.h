@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace gdt::kernels {
+
+// Layer norm over the last dimension: out = (x - mean) * rstd * gain + bias, the variance is the biased one.
+// mean[rows] and rstd[rows] are kept for the backward pass.
+template <class T> struct LayerNormForward {
+    static constexpr const char* kName = nameFor<T>("layer_norm_forward_f64", "layer_norm_forward_f32");
+    struct Args {
+        const T* x;
+        const T* gain;
+        const T* bias;
+        T* out;
+        T* mean;
+        T* rstd;
+        std::int64_t rows, hidden;
+        T epsilon;
+    };
+    static void host(const Args& args);
+};
+
+// dx += gradient: the residual branch has already left its share there. dgain and dbias accumulate.
+template <class T> struct LayerNormBackward {
+    static constexpr const char* kName = nameFor<T>("layer_norm_backward_f64", "layer_norm_backward_f32");
+    struct Args {
+        const T* x;
+        const T* gain;
+        const T* mean;
+        const T* rstd;
+        const T* dout;
+        T* dx;
+        T* dgain;
+        T* dbias;
+        std::int64_t rows, hidden;
+    };
+    static void host(const Args& args);
+};
+
+// Root-mean-square norm: out = x * rstd * gain with rstd = 1 / sqrt(mean(x^2) + epsilon).
+template <class T> struct RmsNormForward {
+    static constexpr const char* kName = nameFor<T>("rms_norm_forward_f64", "rms_norm_forward_f32");
+    struct Args {
+        const T* x;
+        const T* gain;
+        T* out;
+        T* rstd;
+        std::int64_t rows, hidden;
+        T epsilon;
+    };
+    static void host(const Args& args);
+};
+
+// dx += gradient, dgain accumulates, as for the layer norm.
+template <class T> struct RmsNormBackward {
+    static constexpr const char* kName = nameFor<T>("rms_norm_backward_f64", "rms_norm_backward_f32");
+    struct Args {
+        const T* x;
+        const T* gain;
+        const T* rstd;
+        const T* dout;
+        T* dx;
+        T* dgain;
+        std::int64_t rows, hidden;
+    };
+    static void host(const Args& args);
+};
+
+} // namespace gdt::kernels

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace gdt::kernels {
+
+void LearningRateSchedule::host(const Args& args) {
+    optim::StepState& state = *args.state;
+    const double done = static_cast<double>(state.step + 1);
+    const double warmup = static_cast<double>(args.warmupSteps);
+    if (done <= warmup) {
+        state.learningRate = args.peak * done / warmup;
+    } else {
+        const double span = std::max(1.0, static_cast<double>(args.decaySteps) - warmup);
+        const double part = std::min(1.0, (done - warmup) / span);
+        const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * part));
+        state.learningRate = args.floor + (args.peak - args.floor) * cosine;
+    }
+    state.beta1Power = std::pow(args.beta1, done);
+    state.beta2Power = std::pow(args.beta2, done);
+}
+
+template <class T> void SumOfSquares<T>::host(const Args& args) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < args.count; ++i) {
+        const double v = static_cast<double>(args.values[i]);
+        sum += v * v;
+    }
+    args.state->gradSquares = sum;
+}
+
+void ClipCoefficient::host(const Args& args) {
+    optim::StepState& state = *args.state;
+    state.gradNorm = std::sqrt(state.gradSquares) / state.lossScale;
+    const bool clip = args.maxNorm > 0 && state.gradNorm > args.maxNorm;
+    state.clipCoefficient = (clip ? args.maxNorm / state.gradNorm : 1.0) / state.lossScale;
+}
+
+template <class T> void AdamW<T>::host(const Args& args) {
+    const optim::StepState& state = *args.state;
+    const T beta1 = static_cast<T>(args.beta1);
+    const T beta2 = static_cast<T>(args.beta2);
+    const T scale = static_cast<T>(state.clipCoefficient);
+    const T correction1 = static_cast<T>(1.0 / (1.0 - state.beta1Power));
+    const T correction2 = static_cast<T>(1.0 / (1.0 - state.beta2Power));
+    const T rate = static_cast<T>(state.learningRate);
+    const T keep = static_cast<T>(1.0 - state.learningRate * args.weightDecay);
+    const T epsilon = static_cast<T>(args.epsilon);
+    for (std::int64_t i = 0; i < args.count; ++i) {
+        const T g = args.gradients[i] * scale;
+        const T m = beta1 * args.firstMoment[i] + (T(1) - beta1) * g;
+        const T v = beta2 * args.secondMoment[i] + (T(1) - beta2) * g * g;
+        args.firstMoment[i] = m;
+        args.secondMoment[i] = v;
+        args.parameters[i]
+            = keep * args.parameters[i] - rate * (m * correction1) / (std::sqrt(v * correction2) + epsilon);
+    }
+}
+
+void FinishStep::host(const Args& args) {
+    optim::StepState& state = *args.state;
+    state.history[state.step % optim::StepState::kHistory] = {state.loss, state.gradNorm, state.learningRate};
+    state.loss = 0;
+    ++state.step;
+}
+
+template struct SumOfSquares<float>;
+template struct SumOfSquares<double>;
+template struct AdamW<float>;
+template struct AdamW<double>;
+
+} // namespace gdt::kernels

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.h"
+#include "optim/step_state.h"
+
+namespace gdt::kernels {
+
+// Learning rate and Adam's bias-correction powers of the step in progress, computed on the device from
+// state->step: linear warm-up, then half a cosine from peak to floor, then the floor.
+struct LearningRateSchedule {
+    static constexpr const char* kName = "learning_rate_schedule";
+    struct Args {
+        optim::StepState* state;
+        double peak, floor;
+        double beta1, beta2;
+        std::int64_t warmupSteps, decaySteps;
+    };
+    static void host(const Args& args);
+};
+
+// state->gradSquares = sum of squares of all gradients, in double and in index order.
+template <class T> struct SumOfSquares {
+    static constexpr const char* kName = nameFor<T>("sum_of_squares_f64", "sum_of_squares_f32");
+    struct Args {
+        const T* values;
+        optim::StepState* state;
+        std::int64_t count;
+    };
+    static void host(const Args& args);
+};
+
+// gradNorm = sqrt(gradSquares) / lossScale; clipCoefficient = min(1, maxNorm / gradNorm) / lossScale.
+// maxNorm <= 0 switches clipping off.
+struct ClipCoefficient {
+    static constexpr const char* kName = "clip_coefficient";
+    struct Args {
+        optim::StepState* state;
+        double maxNorm;
+    };
+    static void host(const Args& args);
+};
+
+// AdamW (Loshchilov, Hutter 2019) with decoupled weight decay; gradient multiplier, rate and powers come from
+// the step state.
+template <class T> struct AdamW {
+    static constexpr const char* kName = nameFor<T>("adamw_f64", "adamw_f32");
+    struct Args {
+        T* parameters;
+        const T* gradients;
+        T* firstMoment;
+        T* secondMoment;
+        const optim::StepState* state;
+        std::int64_t count;
+        double beta1, beta2, epsilon, weightDecay;
+    };
+    static void host(const Args& args);
+};
+
+// Files loss, norm and rate under history[step % kHistory], clears the loss and counts the step.
+struct FinishStep {
+    static constexpr const char* kName = "finish_step";
+    struct Args {
+        optim::StepState* state;
+    };
+    static void host(const Args& args);
+};
+
+} // namespace gdt::kernels
