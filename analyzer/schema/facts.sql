@@ -1,0 +1,317 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Fact tables: derived from the raw tables by analyzer/facts, dropped and rebuilt when meta.facts_version differs. Rules
+-- read these (and small raw tables). Conventions as in 001_raw.sql. `known` = 0: the row's answer is not known (data was
+-- missing over its interval); such a row is no finding and is counted in the rule's outcome.
+
+-- Training steps (or any other period of the job).
+CREATE TABLE step (
+  process_id INTEGER NOT NULL, -- process
+  step INTEGER NOT NULL, -- numbered per process from 0
+  start_ns INTEGER NOT NULL, -- start
+  end_ns INTEGER NOT NULL, -- end
+  thread_id INTEGER, -- thread whose ranges or launches gave it
+  method TEXT NOT NULL, -- 'step_range' | 'known_range' | 'launch_period' | 'optimizer_period'
+  kind TEXT NOT NULL, -- 'warmup' | 'steady' | 'excluded' (checkpoint, evaluation or logging)
+  name TEXT, -- range name, NULL for periods
+  replays INTEGER NOT NULL, -- replays launched in it
+  captures INTEGER NOT NULL, -- captures begun in it
+  PRIMARY KEY (process_id, step)
+) STRICT;
+
+-- Steady state per process: what step-based rules look at.
+CREATE TABLE steady_state (
+  process_id INTEGER PRIMARY KEY, -- process
+  start_ns INTEGER NOT NULL, -- start of the first steady step
+  end_ns INTEGER NOT NULL, -- end of the last
+  steps INTEGER NOT NULL, -- steady steps
+  excluded INTEGER NOT NULL, -- steps taken out
+  median_step_ns INTEGER NOT NULL -- median duration of steady steps
+) STRICT;
+
+-- How each capture ended and what broke it first.
+CREATE TABLE capture_outcome (
+  process_id INTEGER NOT NULL, -- process
+  capture_id INTEGER NOT NULL, -- capture
+  graph_id INTEGER, -- its graph, NULL on failure
+  device_id INTEGER NOT NULL, -- device
+  stream_id INTEGER NOT NULL, -- origin stream
+  origin_non_blocking INTEGER, -- 1: origin stream is non-blocking, NULL unknown
+  mode TEXT NOT NULL, -- 'global' | 'thread_local' | 'relaxed'
+  begin_thread_id INTEGER NOT NULL, -- thread that began it
+  begin_thread TEXT, -- its name
+  start_ns INTEGER NOT NULL, -- begin
+  end_ns INTEGER NOT NULL, -- end; for a capture that was never ended the end of the process
+  step INTEGER, -- step it lies in
+  state TEXT NOT NULL, -- 'ended_ok' | 'ended_error' | 'not_ended'
+  end_result INTEGER, -- result of the end call, NULL never ended
+  end_result_name TEXT, -- its CUDA name
+  end_stack_id INTEGER, -- where it was ended
+  begin_stack_id INTEGER, -- where it began
+  node_count INTEGER, -- nodes captured
+  last_node TEXT, -- name or type of the last node captured before the first failure
+  range_path TEXT, -- enclosing ranges at begin
+  fail_api TEXT, -- first failing call: driver function; NULL: no call failed before the end call
+  fail_runtime_api TEXT, -- its runtime name
+  fail_class TEXT, -- api.class
+  fail_result INTEGER, -- CUresult number
+  fail_result_name TEXT, -- its CUDA name
+  fail_start_ns INTEGER, -- enter
+  fail_end_ns INTEGER, -- exit
+  fail_thread_id INTEGER, -- thread
+  fail_thread TEXT, -- its name
+  fail_stack_id INTEGER, -- where
+  fail_stream_id INTEGER, -- stream the call names
+  fail_object_id INTEGER, -- event, graph, exec or address
+  fail_bytes INTEGER, -- bytes
+  fail_same_thread INTEGER, -- 1: thread that began the capture
+  fail_member_stream INTEGER, -- 1: names a member stream
+  fail_member_event INTEGER, -- 1: names an event recorded inside
+  fail_legacy_stream INTEGER, -- 1: legacy default stream
+  fail_same_device INTEGER, -- 1: capture's device
+  fail_sub_kind TEXT, -- other threads: pin_memory nccl_watchdog nccl_proxy autograd telemetry user_worker; NULL same thread
+  fail_in_tool INTEGER, -- 1: the innermost frame of ours or the user's lies in an injected library
+  fail_other_capture_id INTEGER, -- 902: the other capture
+  fail_event_record_ns INTEGER, -- 905, 907: when the event had been recorded
+  fail_event_stream_id INTEGER, -- where
+  fail_event_before INTEGER, -- 905: 1 = recorded before the capture began
+  oom_before INTEGER NOT NULL, -- 1: an allocation returned out-of-memory inside the window before the first failure
+  warm_same_site INTEGER, -- allocations: 1 = the same site allocated successfully before the capture; NULL unknown
+  later_failures INTEGER NOT NULL, -- failing calls after the first inside the window
+  victims_after INTEGER NOT NULL, -- calls with 401, 900, 901, 906 on its thread or streams after the window
+  first_victim TEXT, -- name of the first such call
+  first_victim_stack_id INTEGER, -- where
+  retried_ok INTEGER NOT NULL, -- 1: a later capture on that stream ended well
+  stray_stream_id INTEGER, -- 904: member stream that was not joined
+  stray_stack_id INTEGER, -- where it had joined
+  open_ns INTEGER NOT NULL, -- how long it was open
+  left_scope INTEGER, -- not ended: 1 = its thread was seen outside the beginning frame, or ended, or began another capture
+  PRIMARY KEY (process_id, capture_id)
+) STRICT;
+
+-- Work that the capturing thread enqueued on a stream that was not capturing, while its capture was open: it ran once.
+CREATE TABLE capture_leak (
+  process_id INTEGER NOT NULL, -- process
+  capture_id INTEGER NOT NULL, -- capture
+  kind TEXT NOT NULL, -- 'kernel' | 'memcpy' | 'memset' | 'comm'
+  name TEXT NOT NULL, -- kernel or collective
+  stream_id INTEGER, -- stream it ran on
+  start_ns INTEGER NOT NULL, -- enqueued
+  end_ns INTEGER NOT NULL, -- call returned
+  thread_id INTEGER NOT NULL, -- thread
+  stack_id INTEGER, -- where
+  step INTEGER, -- step
+  bytes INTEGER, -- collectives, copies and fills
+  in_warmup INTEGER NOT NULL, -- 1: the same operation occurs in eager iterations before the capture
+  count INTEGER NOT NULL, -- occurrences of this operation in the capture
+  replays_after INTEGER NOT NULL, -- replays of the captured graph, each without it
+  known INTEGER NOT NULL -- 0: launches or activity were not recorded over the window
+) STRICT;
+
+-- Idle device time between the end of one replay and the start of the next of the same step.
+CREATE TABLE replay_gap (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  exec_id INTEGER NOT NULL, -- executable whose replay comes late
+  replay_id INTEGER NOT NULL, -- that replay
+  graph_name TEXT NOT NULL, -- name for people: range path of the capture, else "graph N"
+  step INTEGER, -- step
+  steady INTEGER NOT NULL, -- 1: steady state
+  start_ns INTEGER NOT NULL, -- device becomes idle
+  end_ns INTEGER NOT NULL, -- replay starts
+  cause TEXT NOT NULL, -- host_sync exec_update data host_other launch_call event peer nccl unknown: the largest part
+  cause_detail TEXT, -- the call, stream or rank that the cause names
+  host_sync_ns INTEGER NOT NULL, -- parts, in ns; they add up to the gap
+  exec_update_ns INTEGER NOT NULL, -- instantiate, update, capture
+  data_ns INTEGER NOT NULL, -- copies, fills, loader waits
+  host_other_ns INTEGER NOT NULL, -- launching thread busy outside CUDA
+  launch_call_ns INTEGER NOT NULL, -- inside the launch call
+  event_ns INTEGER NOT NULL, -- device waits for an event
+  peer_ns INTEGER NOT NULL, -- device waits for a late peer
+  nccl_ns INTEGER NOT NULL, -- device waits in communication, peers unknown
+  unknown_ns INTEGER NOT NULL, -- none of these
+  thread_id INTEGER, -- launching thread
+  stack_id INTEGER, -- of the call that the cause names, else of the launch
+  known INTEGER NOT NULL, -- 0: device times or calls are missing here
+  noise_ns INTEGER NOT NULL, -- gaps up to this length say nothing on this device
+  eager_recorded INTEGER NOT NULL -- 1: eager device work was recorded, so idle really is idle
+) STRICT;
+
+-- Executables: how they were used.
+CREATE TABLE exec_reuse (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  graph_id INTEGER, -- template
+  capture_id INTEGER, -- capture the template came from
+  graph_name TEXT NOT NULL, -- name for people
+  signature INTEGER, -- graph signature
+  start_ns INTEGER NOT NULL, -- instantiated
+  end_ns INTEGER NOT NULL, -- last replay, or destruction
+  node_count INTEGER, -- nodes
+  replays INTEGER NOT NULL, -- launches that succeeded
+  steady_replays INTEGER NOT NULL, -- of these in steady state
+  updates INTEGER NOT NULL, -- successful updates
+  failed_updates INTEGER NOT NULL, -- updates refused
+  instantiate_ns INTEGER NOT NULL, -- time in the instantiate call
+  median_replay_ns INTEGER, -- device time of a replay, NULL not measured
+  median_launch_ns INTEGER, -- host time of the launch call
+  interval_median_ns INTEGER, -- between launches in steady state at the same position of a step
+  interval_cv REAL, -- coefficient of variation of these intervals, NULL below 10
+  interval_p99_ns INTEGER, -- 99th percentile
+  stack_id INTEGER -- where it was instantiated or captured
+) STRICT;
+
+-- Busy time of each device in each step.
+CREATE TABLE device_busy (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  step INTEGER NOT NULL, -- step
+  steady INTEGER NOT NULL, -- 1: steady state
+  start_ns INTEGER NOT NULL, -- of the step
+  end_ns INTEGER NOT NULL, -- of the step
+  busy_ns INTEGER NOT NULL, -- union of kernels, copies, fills (or whole replays where nodes are not recorded)
+  busy_without_comm_ns INTEGER NOT NULL, -- the same without communication kernels
+  comm_ns INTEGER NOT NULL, -- union of communication
+  exposed_comm_ns INTEGER NOT NULL, -- communication while nothing else runs
+  graph_ns INTEGER NOT NULL, -- union of replays
+  graph_replays INTEGER NOT NULL, -- replays
+  granularity TEXT NOT NULL, -- 'node' | 'graph' | 'mixed'
+  known INTEGER NOT NULL -- 0: eager work or replays were not recorded
+) STRICT;
+
+-- Device memory in each step.
+CREATE TABLE memory_step (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  step INTEGER NOT NULL, -- step
+  steady INTEGER NOT NULL, -- 1: steady state
+  start_ns INTEGER NOT NULL, -- of the step
+  end_ns INTEGER NOT NULL, -- of the step
+  peak_bytes INTEGER NOT NULL, -- highest allocated
+  end_bytes INTEGER NOT NULL, -- allocated at its end
+  alloc_bytes INTEGER NOT NULL, -- allocated in it
+  free_bytes INTEGER NOT NULL, -- freed in it
+  alloc_count INTEGER NOT NULL, -- driver allocations in it
+  previous_peak_bytes INTEGER, -- of the step before, NULL first
+  largest_alloc_bytes INTEGER, -- biggest allocation in it
+  largest_alloc_stack_id INTEGER, -- where
+  largest_alloc_thread_id INTEGER, -- by whom
+  known INTEGER NOT NULL -- 0: allocations were not recorded
+) STRICT;
+
+-- Replays of nodes that point into memory which is gone, one row per executable and allocation.
+CREATE TABLE stale_pointer (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  graph_id INTEGER, -- template
+  graph_name TEXT NOT NULL, -- name for people
+  node_id INTEGER NOT NULL, -- first node that points there
+  node_name TEXT NOT NULL, -- kernel name or node type
+  param INTEGER, -- kernel parameter index, NULL copies and fills
+  role TEXT NOT NULL, -- 'param' | 'dst' | 'src'
+  nodes INTEGER NOT NULL, -- nodes that point there
+  address INTEGER NOT NULL, -- the pointer
+  allocation_id INTEGER NOT NULL, -- allocation at capture time
+  allocation_kind TEXT NOT NULL, -- its kind
+  bytes INTEGER NOT NULL, -- its size
+  alloc_ns INTEGER NOT NULL, -- when it was allocated
+  alloc_stack_id INTEGER, -- where
+  free_ns INTEGER NOT NULL, -- when it was freed
+  free_thread_id INTEGER, -- by whom
+  free_stack_id INTEGER, -- where
+  owner_allocation_id INTEGER, -- allocation that holds the address at the first stale replay, NULL nobody
+  owner_stack_id INTEGER, -- where that was allocated
+  start_ns INTEGER NOT NULL, -- first stale launch
+  end_ns INTEGER NOT NULL, -- last stale launch
+  replays INTEGER NOT NULL, -- stale launches
+  step INTEGER, -- step of the first
+  capture_stack_id INTEGER, -- where the graph was captured
+  confidence TEXT NOT NULL -- 'high' freed in the driver | 'medium' freed in the framework's cache | 'low' overlap only
+) STRICT;
+
+-- Steps in which a region that has (or had) a graph ran as single launches.
+CREATE TABLE fallback (
+  process_id INTEGER NOT NULL, -- process
+  region TEXT NOT NULL, -- range path, else the signature's name
+  start_ns INTEGER NOT NULL, -- first fallback
+  end_ns INTEGER NOT NULL, -- last fallback
+  first_step INTEGER, -- step of the first
+  last_step INTEGER, -- step of the last
+  eager_runs INTEGER NOT NULL, -- runs without the graph in steady state or after the first replay
+  graph_runs INTEGER NOT NULL, -- runs as a replay over the same time
+  rate REAL NOT NULL, -- eager_runs / (eager_runs + graph_runs)
+  execs INTEGER NOT NULL, -- executables of the region that existed
+  reason TEXT NOT NULL, -- 'capture_failed' | 'new_shape' | 'limit' | 'update_failed' | 'unknown'
+  reason_detail TEXT, -- sentence part: the failing call, how many executables, ...
+  eager_median_ns INTEGER, -- duration of an eager run
+  graph_median_ns INTEGER, -- duration of a replayed run
+  cost_ns INTEGER, -- (eager - graph) x eager_runs, NULL unknown, never negative
+  capture_id INTEGER, -- failed capture that precedes it, NULL none
+  thread_id INTEGER, -- launching thread
+  stack_id INTEGER, -- of an eager launch or of the failed capture
+  known INTEGER NOT NULL -- 0: single launches were not recorded
+) STRICT;
+
+-- Communication captured into a graph: bytes of one replay, per executable and communicator.
+CREATE TABLE nccl_replay (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  comm_hash INTEGER NOT NULL, -- communicator
+  ops INTEGER NOT NULL, -- calls captured
+  message_bytes INTEGER NOT NULL, -- bytes of one replay
+  wire_bytes INTEGER NOT NULL, -- the same by the bus-bandwidth convention of nccl-tests
+  replays INTEGER NOT NULL -- replays of the executable
+) STRICT;
+
+-- Communication of each step, per communicator.
+CREATE TABLE nccl_step (
+  process_id INTEGER NOT NULL, -- process
+  comm_hash INTEGER NOT NULL, -- communicator
+  nranks INTEGER, -- its ranks, NULL unknown
+  step INTEGER NOT NULL, -- step
+  steady INTEGER NOT NULL, -- 1: steady state
+  start_ns INTEGER NOT NULL, -- of the step
+  end_ns INTEGER NOT NULL, -- of the step
+  graph_bytes INTEGER NOT NULL, -- message bytes of replays
+  eager_bytes INTEGER NOT NULL, -- message bytes of eager calls
+  graph_ops INTEGER NOT NULL, -- operations in replays
+  eager_ops INTEGER NOT NULL, -- eager calls
+  exposed_eager_ns INTEGER, -- exposed time of eager communication kernels, NULL not measured
+  eager_stack_id INTEGER, -- of the largest eager call
+  eager_thread_id INTEGER, -- its thread
+  known INTEGER NOT NULL -- 0: communication was not recorded
+) STRICT;
+
+-- Communicators against the graphs that hold their operations.
+CREATE TABLE comm_lifetime (
+  process_id INTEGER NOT NULL, -- process
+  comm_hash INTEGER NOT NULL, -- communicator
+  nranks INTEGER NOT NULL, -- its ranks
+  rank INTEGER NOT NULL, -- this process's rank in it
+  created_ns INTEGER NOT NULL, -- init
+  destroy_start_ns INTEGER, -- destroy entered, NULL never
+  destroy_end_ns INTEGER, -- destroy returned, NULL never returned or never called
+  waited_ns INTEGER NOT NULL, -- time in destroy, to the end of the process if it never returned
+  live_execs INTEGER NOT NULL, -- executables with its operations alive when destroy began
+  live_graphs INTEGER NOT NULL, -- graphs likewise
+  first_exec_id INTEGER, -- one of them
+  graph_name TEXT, -- its name for people
+  capture_stack_id INTEGER, -- where it was captured
+  destroy_stack_id INTEGER, -- where destroy was called
+  destroy_thread_id INTEGER, -- by which thread
+  execs_gone_ns INTEGER, -- when the last of them was destroyed, NULL never
+  nccl_version INTEGER, -- NCCL_VERSION_CODE, NULL unknown or not NCCL
+  known INTEGER NOT NULL -- 0: communicators were not recorded
+) STRICT;
+
+-- The figures on top of a report; one row per process and figure, and one with process_id 0 for the job.
+CREATE TABLE vital_sign (
+  process_id INTEGER NOT NULL, -- process, 0 = whole job
+  name TEXT NOT NULL, -- group.figure, such as replay_gap.p99_ns; the list is in docs/vital-signs.md
+  value REAL, -- NULL: not measured
+  unit TEXT NOT NULL, -- 'ns' | 'bytes' | 'ratio' | 'count' | 'text'
+  text TEXT, -- value of unit 'text'
+  state TEXT NOT NULL, -- coverage: 'complete' | 'partial' | 'absent'
+  reason TEXT, -- why it is not complete
+  healthy TEXT, -- healthy range for people, NULL none
+  verdict TEXT NOT NULL -- 'ok' | 'look' | 'none' (not judged)
+) STRICT;
