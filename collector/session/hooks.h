@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/raw/control_page.h"
+#include "collector/raw/record.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gd::session {
+
+/// What a source of records (CUPTI, NVTX) wants to be told. All are called by the collector's own thread,
+/// never by a user's thread; they may take time but must not throw. Any may be null. Registered sources live
+/// for ever.
+struct SourceHooks {
+    /// The session of this process is open (again in a forked child: fresh state, nothing inherited).
+    void (*opened)() noexcept;
+    /// The wanted level or window changed; coverage is the source's to write.
+    void (*levelChanged)(raw::RecordingLevel level, std::uint32_t window) noexcept;
+    /// About every 50 ms.
+    void (*tick)(std::int64_t nowNs) noexcept;
+    /// Everything held back is wanted now (flush request of the control page, or the session closes).
+    void (*flush)() noexcept;
+};
+/// At most 8; the struct must have static storage. Opens no spool.
+void registerSource(const SourceHooks* hooks) noexcept;
+
+/// One Python frame as text, innermost first.
+struct PythonFrameText {
+    char file[512];
+    char function[128];
+    std::uint32_t line;
+};
+
+/// How stacks are walked; set once by collector/stacks at load. Both are called on the thread whose stack is
+/// wanted, take no lock, never allocate and return the number of frames.
+struct StackWalker {
+    /// Return addresses, innermost first.
+    unsigned (*native)(std::uint64_t* addresses, unsigned capacity) noexcept;
+    unsigned (*python)(PythonFrameText* frames, unsigned capacity) noexcept;
+};
+void setStackWalker(const StackWalker* walker) noexcept;
+
+} // namespace gd::session
