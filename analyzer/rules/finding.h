@@ -39,7 +39,7 @@ struct Location {
     std::int64_t line = 0;
     std::string function;
     std::string module; // path of the shared object or program
-    std::string language; // "python", "c++" or ""
+    std::string language; // "python" or "native"
 };
 
 // One fact that proves a finding, with the trace row it was read from.
