@@ -2,18 +2,22 @@
 /*
  * The tool interface for runtimes that are not CUDA. C11, no dependency but <dlfcn.h>.
  *
- * A runtime calls gd_rt_attach() once and keeps the returned table. NULL means that nobody listens: test the pointer
- * and go on. The runtime reports what happens; GraphDoctor derives the rest (capture states, first failing calls,
- * which parameter words are pointers, byte sums). Stacks, threads, strings and NVTX are taken by the collector.
+ * A runtime calls gd_rt_attach() once and keeps the returned table. NULL means that nobody listens: test the
+ * pointer and go on. The runtime reports what happens; GraphDoctor derives the rest (capture states, first
+ * failing calls, which parameter words are pointers, byte sums). Stacks, threads, strings and NVTX are taken
+ * by the collector.
  *
  * Rules for callers
- * - Times are nanoseconds of CLOCK_MONOTONIC. Ids are chosen by the runtime, unique in the process for its whole life
- *   (handles may be recycled, ids may not), never 0; 0 means "none". An executable's id differs from its graph's id.
- * - Every function may be called from any thread, at any time, also while a capture is active; none of them blocks,
- *   allocates device memory, calls back, throws or changes errno. Calls concerning one object are ordered by the caller.
- * - Strings are read before the function returns. Structs start with their size, so that later versions can add fields.
- * - Report created objects after the object exists and before another thread can see it; report `destroyed` before the
- *   id can no longer be used.
+ * - Times are nanoseconds of CLOCK_MONOTONIC. Ids are chosen by the runtime, unique in the process for its
+ * whole life (handles may be recycled, ids may not), never 0; 0 means "none". An executable's id differs from
+ * its graph's id.
+ * - Every function may be called from any thread, at any time, also while a capture is active; none of them
+ * blocks, allocates device memory, calls back, throws or changes errno. Calls concerning one object are
+ * ordered by the caller.
+ * - Strings are read before the function returns. Structs start with their size, so that later versions can
+ * add fields.
+ * - Report created objects after the object exists and before another thread can see it; report `destroyed`
+ * before the id can no longer be used.
  */
 #ifndef GRAPHDOCTOR_RUNTIME_H
 #define GRAPHDOCTOR_RUNTIME_H
@@ -32,7 +36,12 @@ extern "C" {
 #define GD_RT_VERSION 1u
 
 /* Life of an object. */
-typedef enum gd_rt_life { GD_RT_CREATED = 1, GD_RT_CLONED = 2, GD_RT_UPDATED = 3, GD_RT_DESTROYED = 4 } gd_rt_life;
+typedef enum gd_rt_life {
+    GD_RT_CREATED = 1,
+    GD_RT_CLONED = 2,
+    GD_RT_UPDATED = 3,
+    GD_RT_DESTROYED = 4
+} gd_rt_life;
 
 /* CUgraphNodeType's numbers; COMM is ours. */
 typedef enum gd_rt_node_type {
@@ -51,13 +60,13 @@ typedef enum gd_rt_node_type {
 } gd_rt_node_type;
 
 typedef enum gd_rt_memory_kind {
-    GD_RT_MEMORY_DEVICE = 1,       /* blocking device allocation */
+    GD_RT_MEMORY_DEVICE = 1, /* blocking device allocation */
     GD_RT_MEMORY_DEVICE_ASYNC = 2, /* stream-ordered, from a pool */
     GD_RT_MEMORY_HOST_PINNED = 3,
     GD_RT_MEMORY_HOST_REGISTERED = 4,
     GD_RT_MEMORY_MANAGED = 5,
     GD_RT_MEMORY_VMM = 6,
-    GD_RT_MEMORY_GRAPH = 7,     /* belongs to a graph's allocation node */
+    GD_RT_MEMORY_GRAPH = 7, /* belongs to a graph's allocation node */
     GD_RT_MEMORY_FRAMEWORK = 8, /* a block of a framework's caching allocator inside another allocation */
     GD_RT_MEMORY_HOST_PAGEABLE = 9
 } gd_rt_memory_kind;
@@ -120,11 +129,11 @@ typedef enum gd_rt_range_op {
  * afterwards (a created graph, a pointer) are set at exit. Fields that do not apply are 0.
  */
 typedef struct gd_rt_api {
-    uint32_t size;        /* sizeof(gd_rt_api) */
-    uint32_t api;         /* gd_api_id: the CUDA driver call this call stands for */
+    uint32_t size; /* sizeof(gd_rt_api) */
+    uint32_t api; /* gd_api_id: the CUDA driver call this call stands for */
     uint64_t correlation; /* unique in the process, links activity to this call; 0 = none */
     uint32_t device;
-    uint32_t mode;   /* capture mode 0 global, 1 thread-local, 2 relaxed; or the call's flags */
+    uint32_t mode; /* capture mode 0 global, 1 thread-local, 2 relaxed; or the call's flags */
     uint64_t stream; /* stream id; 0 = none, GD_RT_LEGACY_STREAM = the legacy default stream */
     uint64_t event;
     uint64_t graph;
@@ -167,7 +176,7 @@ typedef struct gd_rt_node {
     uint64_t node;
     uint64_t origin_node; /* CLONED: the node of the template graph */
     uint64_t parent_node; /* the child-graph node this node's graph hangs below; 0 = none */
-    uint64_t stream;      /* the stream whose work became this node; 0 = none */
+    uint64_t stream; /* the stream whose work became this node; 0 = none */
 } gd_rt_node;
 
 typedef struct gd_rt_edge {
@@ -208,9 +217,9 @@ typedef struct gd_rt_node_params {
     uint64_t dst; /* memcpy, memset, alloc, free, comm (receive buffer) */
     uint64_t src; /* memcpy, comm (send buffer) */
     uint64_t bytes;
-    uint32_t value;     /* memset */
+    uint32_t value; /* memset */
     uint32_t copy_kind; /* gd_rt_copy_kind */
-    uint64_t comm_op;   /* comm: the comm_op this node runs */
+    uint64_t comm_op; /* comm: the comm_op this node runs */
 } gd_rt_node_params;
 
 typedef struct gd_rt_memory {
@@ -236,7 +245,7 @@ typedef struct gd_rt_activity {
     uint64_t node; /* the executable's node; 0 = none */
     uint32_t device;
     uint32_t copy_kind;
-    uint64_t bytes;       /* copies, fills, collectives (message bytes) */
+    uint64_t bytes; /* copies, fills, collectives (message bytes) */
     const char* function; /* kernel name; may be NULL for nodes whose parameters were reported */
     uint32_t grid[3];
     uint32_t block[3];
@@ -254,12 +263,12 @@ typedef struct gd_rt_comm {
 
 typedef struct gd_rt_comm_op {
     uint32_t size;
-    uint32_t kind;  /* gd_rt_comm_kind */
-    uint64_t op;    /* id of this call, unique in the process */
-    uint64_t hash;  /* communicator */
+    uint32_t kind; /* gd_rt_comm_kind */
+    uint64_t op; /* id of this call, unique in the process */
+    uint64_t hash; /* communicator */
     uint64_t count; /* elements, as passed to the call on this rank */
     uint32_t dtype; /* gd_rt_dtype */
-    int32_t peer;   /* root or peer rank; -1 = none */
+    int32_t peer; /* root or peer rank; -1 = none */
     uint64_t stream;
     uint32_t captured; /* 1 = the stream is capturing and the call became a node */
     uint32_t nranks;
@@ -270,8 +279,8 @@ typedef struct gd_rt_range {
     uint32_t size;
     uint32_t op; /* gd_rt_range_op */
     const char* domain; /* NULL = default */
-    const char* name;   /* POP, END: may be NULL */
-    uint64_t u64;       /* payload, or the id of START and END */
+    const char* name; /* POP, END: may be NULL */
+    uint64_t u64; /* payload, or the id of START and END */
 } gd_rt_range;
 
 /* The table. Pointers are never NULL. Lives as long as the process. */
@@ -295,7 +304,8 @@ typedef struct gd_rt_table {
     void (*comm)(gd_rt_life life, const gd_rt_comm* comm);
     void (*comm_op)(const gd_rt_comm_op* op);
     void (*range)(const gd_rt_range* range);
-    /* 1 while device activity is wanted; a runtime may skip `activity` (and its clock reads) while it is 0. */
+    /* 1 while device activity is wanted; a runtime may skip `activity` (and its clock reads) while it is 0.
+     */
     uint32_t (*activity_wanted)(void);
 } gd_rt_table;
 
@@ -303,8 +313,9 @@ typedef struct gd_rt_table {
 typedef const gd_rt_table* (*gd_rt_attach_fn)(uint32_t version, const char* runtime_name, clockid_t clock);
 
 /*
- * Loads the library named by GRAPHDOCTOR_TOOL64_PATH and asks it for the table. Call once per process (again in a
- * forked child). NULL: variable unset, library not loadable, or version or clock refused; all of these are normal.
+ * Loads the library named by GRAPHDOCTOR_TOOL64_PATH and asks it for the table. Call once per process (again
+ * in a forked child). NULL: variable unset, library not loadable, or version or clock refused; all of these
+ * are normal.
  */
 static inline const gd_rt_table* gd_rt_attach(uint32_t version, const char* runtime_name, clockid_t clock) {
     const char* path = getenv("GRAPHDOCTOR_TOOL64_PATH");
