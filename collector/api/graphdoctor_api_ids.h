@@ -15,13 +15,13 @@
 #ifndef GRAPHDOCTOR_API_IDS_H
 #define GRAPHDOCTOR_API_IDS_H
 
+/* clang-format off */
 #define GD_API_CLASSES(X)                                                                                    \
     X(0, OTHER)                                                                                              \
     X(1, CAPTURE) X(2, EDGE) X(3, LAUNCH) X(4, COPY) X(5, COPY_SYNC) X(6, SYNC) X(7, QUERY) X(8, ALLOC)      \
         X(9, FREE) X(10, POOL) X(11, VMM) X(12, GRAPH) X(13, EXEC) X(14, REPLAY) X(15, STREAM) X(16, EVENT)  \
             X(17, CONTEXT) X(18, MODULE) X(19, HOST) X(20, IPC) X(21, COMM)
 
-/* clang-format off: one call a line */
 #define GD_API_CALLS(X)                                                                                      \
     X(1, STREAM_BEGIN_CAPTURE, "cuStreamBeginCapture", "cudaStreamBeginCapture", CAPTURE)                    \
     X(2, STREAM_BEGIN_CAPTURE_TO_GRAPH, "cuStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph",      \
