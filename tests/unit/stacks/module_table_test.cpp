@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/module_table.h"
+
+#include <algorithm>
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using gd::stacks::LoadedModule;
+using gd::stacks::ModuleTable;
+
+int anchor() { return 1; }
+
+const LoadedModule* moduleOf(const std::vector<LoadedModule>& modules, std::uint64_t address) {
+    const auto found = std::find_if(modules.begin(), modules.end(), [&](const LoadedModule& module) {
+        return address >= module.from && address < module.to;
+    });
+    return found == modules.end() ? nullptr : &*found;
+}
+
+TEST(ModuleTable, ReportsTheExecutableAndTheCLibrary) {
+    ModuleTable table;
+    const auto modules = table.poll();
+    const LoadedModule* own = moduleOf(modules, reinterpret_cast<std::uint64_t>(&anchor));
+    ASSERT_NE(own, nullptr);
+    EXPECT_NE(own->path.find("stacks_test"), std::string::npos);
+    const LoadedModule* libc = moduleOf(modules, reinterpret_cast<std::uint64_t>(dlsym(RTLD_DEFAULT, "qsort")));
+    ASSERT_NE(libc, nullptr);
+    EXPECT_NE(libc->path.find("libc.so"), std::string::npos);
+    EXPECT_EQ(libc->buildId.size(), 40U);
+    EXPECT_EQ(libc->buildId.find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+TEST(ModuleTable, ReportsOnlyWhatIsNew) {
+    ModuleTable table;
+    table.poll();
+    EXPECT_TRUE(table.poll().empty());
+    void* library = dlopen(GD_CHAIN_LIBRARY, RTLD_NOW);
+    ASSERT_NE(library, nullptr) << dlerror();
+    const auto address = reinterpret_cast<std::uint64_t>(dlsym(library, "gdChainCall"));
+    const auto added = table.poll();
+    EXPECT_NE(moduleOf(added, address), nullptr);
+    EXPECT_EQ(added.size(), 1U);
+    dlclose(library);
+    EXPECT_TRUE(table.poll().empty());
+    library = dlopen(GD_CHAIN_LIBRARY, RTLD_NOW);
+    EXPECT_EQ(table.poll().size(), 1U);
+    dlclose(library);
+}
+
+} // namespace

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/unwinder.h"
+
+#include "collector/stacks/fde_lookup.h"
+#include "collector/stacks/module_table.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+namespace {
+
+using gd::stacks::captureStack;
+using gd::stacks::kMaxFrames;
+
+struct Frames {
+    std::vector<std::uint64_t> ours;
+    std::vector<std::uint64_t> reference; ///< glibc's backtrace() from the same function
+};
+
+__attribute__((noinline)) Frames takeBoth() {
+    Frames frames;
+    frames.ours.resize(kMaxFrames);
+    frames.ours.resize(captureStack(frames.ours.data(), kMaxFrames));
+    void* addresses[256];
+    const int count = backtrace(addresses, 256);
+    for (int i = 0; i < count; ++i) {
+        frames.reference.push_back(reinterpret_cast<std::uint64_t>(addresses[i]));
+    }
+    return frames;
+}
+
+// The innermost frame differs (two call sites in takeBoth), the outermost ones are cut at 64.
+void expectSameCallers(const Frames& frames) {
+    ASSERT_GE(frames.ours.size(), 2U);
+    const std::size_t count = std::min(frames.ours.size(), frames.reference.size());
+    for (std::size_t i = 1; i < count; ++i) {
+        EXPECT_EQ(frames.ours[i], frames.reference[i]) << "frame " << i;
+    }
+    if (frames.ours.size() < kMaxFrames) {
+        // backtrace() stops at the same outermost function, or one earlier where it has no return address.
+        EXPECT_LE(frames.reference.size() - frames.ours.size(), 1U);
+    }
+}
+
+__attribute__((noinline)) std::size_t recurse(int depth, Frames& out) {
+    if (depth == 0) {
+        out = takeBoth();
+        return out.ours.size();
+    }
+    const std::size_t count = recurse(depth - 1, out);
+    asm volatile("" ::: "memory"); // no tail call
+    return count;
+}
+
+std::size_t takeInto(void* data) {
+    *static_cast<Frames*>(data) = takeBoth();
+    return 1;
+}
+
+using ChainCall = std::size_t (*)(std::size_t (*)(void*), void*, int);
+
+struct ChainLibrary {
+    void* handle = dlopen(GD_CHAIN_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    ChainCall call = handle != nullptr ? reinterpret_cast<ChainCall>(dlsym(handle, "gdChainCall")) : nullptr;
+    ~ChainLibrary() {
+        if (handle != nullptr) {
+            dlclose(handle);
+        }
+    }
+};
+
+bool holds(const std::vector<std::uint64_t>& frames, const void* function, std::size_t bytes) {
+    const auto from = reinterpret_cast<std::uint64_t>(function);
+    return std::any_of(frames.begin(), frames.end(),
+                       [&](std::uint64_t address) { return address > from && address <= from + bytes; });
+}
+
+TEST(Unwinder, FollowsNestedCallsLikeBacktrace) {
+    Frames frames;
+    recurse(10, frames);
+    expectSameCallers(frames);
+    EXPECT_TRUE(holds(frames.ours, reinterpret_cast<const void*>(&recurse), 400));
+}
+
+TEST(Unwinder, StopsAtTheRequestedDepth) {
+    Frames frames;
+    recurse(200, frames);
+    EXPECT_EQ(frames.ours.size(), kMaxFrames);
+    expectSameCallers(frames);
+    std::uint64_t two[3] = { 0, 0, 77 };
+    EXPECT_EQ(captureStack(two, 2), 2U);
+    EXPECT_EQ(two[2], 77U);
+}
+
+TEST(Unwinder, CrossesLibrariesWithoutFramePointers) {
+    ChainLibrary library;
+    ASSERT_NE(library.call, nullptr) << dlerror();
+    Frames frames;
+    library.call(takeInto, &frames, 5);
+    expectSameCallers(frames);
+    const auto inLibrary = std::count_if(frames.ours.begin(), frames.ours.end(), [&](std::uint64_t address) {
+        Dl_info info {};
+        return dladdr(reinterpret_cast<void*>(address), &info) != 0
+            && std::string(info.dli_fname).find("chain") != std::string::npos;
+    });
+    EXPECT_EQ(inLibrary, 6);
+}
+
+Frames* g_sortFrames = nullptr;
+int compareAndTake(const void* a, const void* b) {
+    if (g_sortFrames->ours.empty()) {
+        *g_sortFrames = takeBoth();
+    }
+    return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+}
+
+TEST(Unwinder, CrossesTheCLibrary) {
+    Frames frames;
+    g_sortFrames = &frames;
+    int values[] = { 3, 1, 2 };
+    std::qsort(values, 3, sizeof(int), compareAndTake);
+    expectSameCallers(frames);
+}
+
+TEST(Unwinder, EndsAtAThreadsStart) {
+    Frames frames;
+    std::thread([&] { recurse(3, frames); }).join();
+    expectSameCallers(frames);
+    EXPECT_LT(frames.ours.size(), 20U);
+}
+
+TEST(Unwinder, SurvivesAnAlignedFrame) {
+    struct Aligned {
+        __attribute__((noinline)) static void run(Frames& out, std::size_t extra) {
+            alignas(64) volatile char buffer[64];
+            auto* dynamic = static_cast<volatile char*>(__builtin_alloca(extra));
+            dynamic[0] = buffer[0] = 1;
+            out = takeBoth();
+            dynamic[1] = buffer[1];
+        }
+    };
+    Frames frames;
+    Aligned::run(frames, 100);
+    expectSameCallers(frames);
+}
+
+Frames* g_signalFrames = nullptr;
+std::size_t g_nested = 99;
+void takeInHandler(int) { *g_signalFrames = takeBoth(); }
+
+TEST(Unwinder, CrossesASignalHandler) {
+    Frames frames;
+    g_signalFrames = &frames;
+    struct sigaction action {};
+    struct sigaction previous {};
+    action.sa_handler = takeInHandler;
+    sigaction(SIGUSR1, &action, &previous);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &previous, nullptr);
+    expectSameCallers(frames);
+    EXPECT_GT(frames.ours.size(), 6U);
+}
+
+ucontext_t g_mainContext;
+ucontext_t g_fiberContext;
+Frames* g_fiberFrames = nullptr;
+void fiberEntry() { recurse(3, *g_fiberFrames); }
+
+TEST(Unwinder, WorksOnAStackThatIsNotTheThreads) {
+    Frames frames;
+    g_fiberFrames = &frames;
+    std::vector<char> stack(256 * 1024);
+    getcontext(&g_fiberContext);
+    g_fiberContext.uc_stack.ss_sp = stack.data();
+    g_fiberContext.uc_stack.ss_size = stack.size();
+    g_fiberContext.uc_link = &g_mainContext;
+    makecontext(&g_fiberContext, fiberEntry, 0);
+    swapcontext(&g_mainContext, &g_fiberContext);
+    ASSERT_GE(frames.ours.size(), 5U);
+    for (std::size_t i = 1; i < 5; ++i) {
+        EXPECT_EQ(frames.ours[i], frames.reference[i]);
+    }
+}
+
+// A call made by code that has no unwind table, as a JIT compiler writes it: with a frame pointer the walk goes on,
+// without one it ends; it never faults.
+std::vector<std::uint64_t> throughJit(bool withFramePointer, Frames& frames) {
+    const unsigned char framed[] = { 0x55, // push rbp
+                                     0x48, 0x89, 0xe5, // mov rbp, rsp
+                                     0x48, 0x89, 0xf8, // mov rax, rdi
+                                     0x48, 0x89, 0xf7, // mov rdi, rsi
+                                     0xff, 0xd0, // call rax
+                                     0x5d, 0xc3 }; // pop rbp; ret
+    const unsigned char bare[] = { 0x55, // push rbp
+                                   0x48, 0xc7, 0xc5, 0x10, 0x00, 0x00, 0x00, // mov rbp, 16
+                                   0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3 };
+    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(page, withFramePointer ? framed : bare, withFramePointer ? sizeof framed : sizeof bare);
+    mprotect(page, 4096, PROT_READ | PROT_EXEC);
+    struct Callback {
+        static void run(void* data) {
+            auto& out = static_cast<Frames*>(data)->ours;
+            out.resize(kMaxFrames);
+            out.resize(captureStack(out.data(), kMaxFrames));
+        }
+    };
+    reinterpret_cast<void (*)(void (*)(void*), void*)>(page)(&Callback::run, &frames);
+    munmap(page, 4096);
+    return frames.ours;
+}
+
+TEST(Unwinder, CrossesCodeWithoutTablesByFramePointer) {
+    Frames frames;
+    const auto through = throughJit(true, frames);
+    EXPECT_TRUE(holds(through, reinterpret_cast<const void*>(&throughJit), 2000));
+}
+
+TEST(Unwinder, EndsAtCodeThatCannotBeFollowed) {
+    Frames frames;
+    const auto through = throughJit(false, frames);
+    EXPECT_GE(through.size(), 1U);
+    EXPECT_LE(through.size(), 3U);
+}
+
+TEST(Unwinder, KeepsErrno) {
+    errno = EDOM;
+    std::uint64_t frames[8];
+    captureStack(frames, 8);
+    EXPECT_EQ(errno, EDOM);
+}
+
+TEST(Unwinder, WorksFromASnapshotOfModules) {
+    gd::stacks::ModuleTable table;
+    table.poll();
+    gd::stacks::useSnapshotOnly(true);
+    gd::stacks::forgetUnwindRules();
+    Frames frames;
+    recurse(5, frames);
+    gd::stacks::useSnapshotOnly(false);
+    gd::stacks::forgetUnwindRules();
+    expectSameCallers(frames);
+}
+
+TEST(Unwinder, StaysRightWhileModulesComeAndGo) {
+    std::atomic<bool> stop { false };
+    std::thread loader([&] {
+        gd::stacks::ModuleTable table;
+        while (!stop.load()) {
+            ChainLibrary library;
+            table.poll();
+        }
+    });
+    std::size_t wrong = 0;
+    std::vector<std::thread> takers;
+    std::atomic<std::size_t> failures { 0 };
+    for (int t = 0; t < 2; ++t) {
+        takers.emplace_back([&] {
+            Frames expected;
+            recurse(6, expected);
+            for (int i = 0; i < 3000; ++i) {
+                Frames frames;
+                recurse(6, frames);
+                failures += frames.ours != expected.ours ? 1 : 0;
+                ChainLibrary library;
+                Frames through;
+                library.call(takeInto, &through, 3);
+                failures += through.ours.size() < 6 || through.ours[2] != through.reference[2]
+                        || through.ours[5] != through.reference[5]
+                    ? 1
+                    : 0;
+            }
+        });
+    }
+    for (auto& taker : takers) {
+        taker.join();
+    }
+    stop = true;
+    loader.join();
+    wrong = failures.load();
+    EXPECT_EQ(wrong, 0U);
+}
+
+TEST(Unwinder, CostsLittleAFrame) {
+    Frames frames;
+    recurse(20, frames);
+    std::uint64_t addresses[kMaxFrames];
+    constexpr int kRounds = 20000;
+    std::size_t taken = 0;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kRounds; ++i) {
+        taken += captureStack(addresses, kMaxFrames);
+    }
+    const auto ours = std::chrono::steady_clock::now() - start;
+    void* reference[kMaxFrames];
+    const auto referenceStart = std::chrono::steady_clock::now();
+    for (int i = 0; i < kRounds; ++i) {
+        backtrace(reference, static_cast<int>(kMaxFrames));
+    }
+    const auto theirs = std::chrono::steady_clock::now() - referenceStart;
+    RecordProperty("ns_per_frame",
+                   static_cast<int>(std::chrono::nanoseconds(ours).count() / static_cast<long>(taken)));
+    std::printf("captureStack %.1f ns a frame, backtrace %.1f ns a frame\n",
+                static_cast<double>(std::chrono::nanoseconds(ours).count()) / static_cast<double>(taken),
+                static_cast<double>(std::chrono::nanoseconds(theirs).count()) / static_cast<double>(taken));
+    EXPECT_LT(ours.count(), theirs.count() * 2);
+}
+
+} // namespace
