@@ -53,7 +53,7 @@ struct TableBytes {
     bool failed = false; ///< a read went past the end; values read since are 0
 
     template <class T> T fixed() {
-        T value {};
+        T value{};
         if (static_cast<std::size_t>(end - cursor) < sizeof(T)) {
             failed = true;
             cursor = end;
@@ -93,12 +93,12 @@ bool parseCommonEntry(TableBytes bytes, CommonEntry& out);
 
 /// `bytes` starts after the length and CIE pointer words of a frame description. On success `from` and `to`
 /// bound the code it covers and `program` holds its instructions.
-bool parseFrameEntry(TableBytes bytes, const CommonEntry& common, std::uint64_t& from, std::uint64_t& to,
-                     TableBytes& program);
+bool parseFrameEntry(
+    TableBytes bytes, const CommonEntry& common, std::uint64_t& from, std::uint64_t& to, TableBytes& program);
 
 /// Runs the call frame program up to `pc`. No allocation; ~700 bytes of stack a remembered state, at most 8.
 /// Source: DWARF 5 section 6.4, Linux Standard Base 5.0 section 10.6.
-bool computeRow(const CommonEntry& common, TableBytes program, std::uint64_t from, std::uint64_t pc,
-                UnwindRow& row);
+bool computeRow(
+    const CommonEntry& common, TableBytes program, std::uint64_t from, std::uint64_t pc, UnwindRow& row);
 
 } // namespace gd::stacks

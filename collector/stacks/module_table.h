@@ -20,14 +20,14 @@ struct LoadedModule {
 };
 
 /// What is loaded into this process, and what was added since the last look.
-/// One thread at a time (the collector's own); takes the loader's lock for the time of one pass over the list,
-/// which is why no user thread may call it.
+/// One thread at a time (the collector's own); takes the loader's lock for the time of one pass over the
+/// list, which is why no user thread may call it.
 class ModuleTable {
 public:
     /// Returns the modules that appeared since the last call, in load order (all of them the first time). A
-    /// module that was unloaded and came back, at whatever address, is reported again. When nothing was loaded or
-    /// unloaded this costs one call to dl_iterate_phdr that looks at one entry. Also refreshes what the unwinder
-    /// knows: publishes the snapshot and forgets rules of unloaded modules.
+    /// module that was unloaded and came back, at whatever address, is reported again. When nothing was
+    /// loaded or unloaded this costs one call to dl_iterate_phdr that looks at one entry. Also refreshes what
+    /// the unwinder knows: publishes the snapshot and forgets rules of unloaded modules.
     std::vector<LoadedModule> poll();
 
 private:

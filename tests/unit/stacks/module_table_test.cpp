@@ -11,12 +11,13 @@ namespace {
 using gd::stacks::LoadedModule;
 using gd::stacks::ModuleTable;
 
-int anchor() { return 1; }
+int anchor() {
+    return 1;
+}
 
 const LoadedModule* moduleOf(const std::vector<LoadedModule>& modules, std::uint64_t address) {
-    const auto found = std::find_if(modules.begin(), modules.end(), [&](const LoadedModule& module) {
-        return address >= module.from && address < module.to;
-    });
+    const auto found = std::find_if(modules.begin(), modules.end(),
+        [&](const LoadedModule& module) { return address >= module.from && address < module.to; });
     return found == modules.end() ? nullptr : &*found;
 }
 
@@ -26,7 +27,8 @@ TEST(ModuleTable, ReportsTheExecutableAndTheCLibrary) {
     const LoadedModule* own = moduleOf(modules, reinterpret_cast<std::uint64_t>(&anchor));
     ASSERT_NE(own, nullptr);
     EXPECT_NE(own->path.find("stacks_test"), std::string::npos);
-    const LoadedModule* libc = moduleOf(modules, reinterpret_cast<std::uint64_t>(dlsym(RTLD_DEFAULT, "qsort")));
+    const LoadedModule* libc
+        = moduleOf(modules, reinterpret_cast<std::uint64_t>(dlsym(RTLD_DEFAULT, "qsort")));
     ASSERT_NE(libc, nullptr);
     EXPECT_NE(libc->path.find("libc.so"), std::string::npos);
     EXPECT_EQ(libc->buildId.size(), 40U);

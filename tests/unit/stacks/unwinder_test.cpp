@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -83,7 +84,7 @@ struct ChainLibrary {
 bool holds(const std::vector<std::uint64_t>& frames, const void* function, std::size_t bytes) {
     const auto from = reinterpret_cast<std::uint64_t>(function);
     return std::any_of(frames.begin(), frames.end(),
-                       [&](std::uint64_t address) { return address > from && address <= from + bytes; });
+        [&](std::uint64_t address) { return address > from && address <= from + bytes; });
 }
 
 TEST(Unwinder, FollowsNestedCallsLikeBacktrace) {
@@ -98,7 +99,7 @@ TEST(Unwinder, StopsAtTheRequestedDepth) {
     recurse(200, frames);
     EXPECT_EQ(frames.ours.size(), kMaxFrames);
     expectSameCallers(frames);
-    std::uint64_t two[3] = { 0, 0, 77 };
+    std::uint64_t two[3] = {0, 0, 77};
     EXPECT_EQ(captureStack(two, 2), 2U);
     EXPECT_EQ(two[2], 77U);
 }
@@ -110,7 +111,7 @@ TEST(Unwinder, CrossesLibrariesWithoutFramePointers) {
     library.call(takeInto, &frames, 5);
     expectSameCallers(frames);
     const auto inLibrary = std::count_if(frames.ours.begin(), frames.ours.end(), [&](std::uint64_t address) {
-        Dl_info info {};
+        Dl_info info{};
         return dladdr(reinterpret_cast<void*>(address), &info) != 0
             && std::string(info.dli_fname).find("chain") != std::string::npos;
     });
@@ -128,7 +129,7 @@ int compareAndTake(const void* a, const void* b) {
 TEST(Unwinder, CrossesTheCLibrary) {
     Frames frames;
     g_sortFrames = &frames;
-    int values[] = { 3, 1, 2 };
+    int values[] = {3, 1, 2};
     std::qsort(values, 3, sizeof(int), compareAndTake);
     expectSameCallers(frames);
 }
@@ -145,7 +146,8 @@ TEST(Unwinder, SurvivesAnAlignedFrame) {
         __attribute__((noinline)) static void run(Frames& out, std::size_t extra) {
             alignas(64) volatile char buffer[64];
             auto* dynamic = static_cast<volatile char*>(__builtin_alloca(extra));
-            dynamic[0] = buffer[0] = 1;
+            buffer[0] = 1;
+            dynamic[0] = buffer[0];
             out = takeBoth();
             dynamic[1] = buffer[1];
         }
@@ -156,14 +158,15 @@ TEST(Unwinder, SurvivesAnAlignedFrame) {
 }
 
 Frames* g_signalFrames = nullptr;
-std::size_t g_nested = 99;
-void takeInHandler(int) { *g_signalFrames = takeBoth(); }
+void takeInHandler(int) {
+    *g_signalFrames = takeBoth();
+}
 
 TEST(Unwinder, CrossesASignalHandler) {
     Frames frames;
     g_signalFrames = &frames;
-    struct sigaction action {};
-    struct sigaction previous {};
+    struct sigaction action { };
+    struct sigaction previous { };
     action.sa_handler = takeInHandler;
     sigaction(SIGUSR1, &action, &previous);
     raise(SIGUSR1);
@@ -175,7 +178,9 @@ TEST(Unwinder, CrossesASignalHandler) {
 ucontext_t g_mainContext;
 ucontext_t g_fiberContext;
 Frames* g_fiberFrames = nullptr;
-void fiberEntry() { recurse(3, *g_fiberFrames); }
+void fiberEntry() {
+    recurse(3, *g_fiberFrames);
+}
 
 TEST(Unwinder, WorksOnAStackThatIsNotTheThreads) {
     Frames frames;
@@ -193,18 +198,18 @@ TEST(Unwinder, WorksOnAStackThatIsNotTheThreads) {
     }
 }
 
-// A call made by code that has no unwind table, as a JIT compiler writes it: with a frame pointer the walk goes on,
-// without one it ends; it never faults.
+// A call made by code that has no unwind table, as a JIT compiler writes it: with a frame pointer the walk
+// goes on, without one it ends; it never faults.
 std::vector<std::uint64_t> throughJit(bool withFramePointer, Frames& frames) {
-    const unsigned char framed[] = { 0x55, // push rbp
-                                     0x48, 0x89, 0xe5, // mov rbp, rsp
-                                     0x48, 0x89, 0xf8, // mov rax, rdi
-                                     0x48, 0x89, 0xf7, // mov rdi, rsi
-                                     0xff, 0xd0, // call rax
-                                     0x5d, 0xc3 }; // pop rbp; ret
-    const unsigned char bare[] = { 0x55, // push rbp
-                                   0x48, 0xc7, 0xc5, 0x10, 0x00, 0x00, 0x00, // mov rbp, 16
-                                   0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3 };
+    const unsigned char framed[] = {0x55, // push rbp
+        0x48, 0x89, 0xe5, // mov rbp, rsp
+        0x48, 0x89, 0xf8, // mov rax, rdi
+        0x48, 0x89, 0xf7, // mov rdi, rsi
+        0xff, 0xd0, // call rax
+        0x5d, 0xc3}; // pop rbp; ret
+    const unsigned char bare[] = {0x55, // push rbp
+        0x48, 0xc7, 0xc5, 0x10, 0x00, 0x00, 0x00, // mov rbp, 16
+        0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::memcpy(page, withFramePointer ? framed : bare, withFramePointer ? sizeof framed : sizeof bare);
     mprotect(page, 4096, PROT_READ | PROT_EXEC);
@@ -252,8 +257,14 @@ TEST(Unwinder, WorksFromASnapshotOfModules) {
     expectSameCallers(frames);
 }
 
+bool sameCallers(const Frames& frames, std::size_t least) {
+    return frames.ours.size() >= least && frames.reference.size() >= least
+        && std::equal(frames.ours.begin() + 1, frames.ours.begin() + static_cast<long>(least),
+            frames.reference.begin() + 1);
+}
+
 TEST(Unwinder, StaysRightWhileModulesComeAndGo) {
-    std::atomic<bool> stop { false };
+    std::atomic<bool> stop{false};
     std::thread loader([&] {
         gd::stacks::ModuleTable table;
         while (!stop.load()) {
@@ -261,24 +272,18 @@ TEST(Unwinder, StaysRightWhileModulesComeAndGo) {
             table.poll();
         }
     });
-    std::size_t wrong = 0;
     std::vector<std::thread> takers;
-    std::atomic<std::size_t> failures { 0 };
+    std::atomic<std::size_t> failures{0};
     for (int t = 0; t < 2; ++t) {
         takers.emplace_back([&] {
-            Frames expected;
-            recurse(6, expected);
             for (int i = 0; i < 3000; ++i) {
                 Frames frames;
                 recurse(6, frames);
-                failures += frames.ours != expected.ours ? 1 : 0;
+                failures += sameCallers(frames, 8) ? 0 : 1;
                 ChainLibrary library;
                 Frames through;
                 library.call(takeInto, &through, 3);
-                failures += through.ours.size() < 6 || through.ours[2] != through.reference[2]
-                        || through.ours[5] != through.reference[5]
-                    ? 1
-                    : 0;
+                failures += sameCallers(through, 7) ? 0 : 1;
             }
         });
     }
@@ -287,8 +292,7 @@ TEST(Unwinder, StaysRightWhileModulesComeAndGo) {
     }
     stop = true;
     loader.join();
-    wrong = failures.load();
-    EXPECT_EQ(wrong, 0U);
+    EXPECT_EQ(failures.load(), 0U);
 }
 
 TEST(Unwinder, CostsLittleAFrame) {
@@ -308,11 +312,11 @@ TEST(Unwinder, CostsLittleAFrame) {
         backtrace(reference, static_cast<int>(kMaxFrames));
     }
     const auto theirs = std::chrono::steady_clock::now() - referenceStart;
-    RecordProperty("ns_per_frame",
-                   static_cast<int>(std::chrono::nanoseconds(ours).count() / static_cast<long>(taken)));
+    RecordProperty(
+        "ns_per_frame", static_cast<int>(std::chrono::nanoseconds(ours).count() / static_cast<long>(taken)));
     std::printf("captureStack %.1f ns a frame, backtrace %.1f ns a frame\n",
-                static_cast<double>(std::chrono::nanoseconds(ours).count()) / static_cast<double>(taken),
-                static_cast<double>(std::chrono::nanoseconds(theirs).count()) / static_cast<double>(taken));
+        static_cast<double>(std::chrono::nanoseconds(ours).count()) / static_cast<double>(taken),
+        static_cast<double>(std::chrono::nanoseconds(theirs).count()) / static_cast<double>(taken));
     EXPECT_LT(ours.count(), theirs.count() * 2);
 }
 
