@@ -75,13 +75,17 @@ enum class Lane : std::uint8_t { History = 0, Events = 1 };
 /// First 8 bytes of every record. Little-endian, 8-byte aligned.
 /// `sequence` counts from 0 without a gap: per process in the history lane, per thread in the event lane (a
 /// dropped record uses up its number, and the ring header counts the drop). In a shared chunk `size8` is the
-/// commit word: it is stored last, with release order, and 0 means "not written".
+/// commit word: it is stored last, with release order, and 0 means "not written". Such a hole says its own
+/// length once its writer has started: `kind` = kReservedRecordBit | size in units of 8 bytes; an all-zero
+/// word is a hole of unknown length (killed within a few nanoseconds), the next record is then found by its
+/// header.
 struct RecordHeader {
     std::uint16_t kind; ///< RecordKind
     std::uint16_t size8; ///< size of the whole record in units of 8 bytes, this header included
     std::uint32_t sequence;
 };
 static_assert(sizeof(RecordHeader) == 8);
+inline constexpr std::uint16_t kReservedRecordBit = 0x8000;
 
 /// Largest record: longer strings, stacks and parameters are cut into numbered parts.
 inline constexpr std::size_t kMaxRecordBytes = 4096;

@@ -23,9 +23,10 @@ enum class ChunkUse : std::uint32_t { Owned = 0, History = 1, Slices = 2 };
 struct RingSlot {
     std::uint32_t state; ///< ChunkState, atomic
     std::uint32_t use; ///< ChunkUse
-    std::uint32_t
-        reservedBytes; ///< History, Slices: bytes handed out so far (fetch_add), atomic; may pass the end
-    std::uint32_t reserved;
+    /// History, while Filling: payload bytes handed out so far (fetch_add together with `handedOut`), atomic;
+    /// may pass the end. No meaning for other uses: slices that were not handed out have no magic.
+    std::uint32_t reservedBytes;
+    std::uint32_t handedOut; ///< History: records handed out so far; counts attempts that did not fit, too
 };
 static_assert(sizeof(RingSlot) == 16);
 
