@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/stacks/module_table.h"
 
+#include "collector/stacks/python_runtime.h"
 #include "collector/stacks/unwinder.h"
 
 #include <algorithm>
@@ -128,6 +129,7 @@ std::vector<LoadedModule> ModuleTable::poll() {
     if (m_subs != listing.counters.subs) {
         forgetUnwindRules();
     }
+    refreshPythonRuntime(); // one of the new modules may be the interpreter
     std::vector<LoadedModule> added;
     for (const auto& module : listing.modules) {
         const bool known = std::any_of(

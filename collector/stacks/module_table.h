@@ -27,7 +27,8 @@ public:
     /// Returns the modules that appeared since the last call, in load order (all of them the first time). A
     /// module that was unloaded and came back, at whatever address, is reported again. When nothing was
     /// loaded or unloaded this costs one call to dl_iterate_phdr that looks at one entry. Also refreshes what
-    /// the unwinder knows: publishes the snapshot and forgets rules of unloaded modules.
+    /// the unwinder knows: publishes the snapshot, forgets rules of unloaded
+    /// modules and looks for CPython.
     std::vector<LoadedModule> poll();
 
 private:
