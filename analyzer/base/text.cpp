@@ -7,14 +7,8 @@
 #include <iterator>
 
 namespace gd::base {
-namespace {
 
-struct CodePoint {
-    char32_t value;
-    std::size_t length; // 0 = not UTF-8
-};
-
-CodePoint decode(std::string_view text) {
+CodePoint decodeUtf8(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char lead = byte(0);
     if (lead < 0x80)
@@ -34,6 +28,8 @@ CodePoint decode(std::string_view text) {
         return {0, 0};
     return {value, length};
 }
+
+namespace {
 
 bool isHarmful(char32_t c) {
     return (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e)
@@ -70,7 +66,7 @@ std::string escapeForTerminal(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     while (!text.empty()) {
-        const CodePoint c = decode(text);
+        const CodePoint c = decodeUtf8(text);
         if (c.length == 0 || (c.length == 1 && isHarmful(c.value)))
             fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text[0]));
         else if (isHarmful(c.value))

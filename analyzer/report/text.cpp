@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/escape.h"
+#include "analyzer/report/phrases.h"
+#include "analyzer/report/wrap.h"
+#include "analyzer/report/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace gd::report {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kLabel = 12; // columns in front of a finding's texts
+constexpr std::size_t kMaxFrames = 6;
+constexpr std::size_t kMaxEvidence = 8;
+constexpr std::size_t kMaxFolded = 8;
+constexpr std::size_t kMaxRanks = 8;
+
+// Colours repeat what the words say; without them nothing is lost.
+class Page {
+public:
+    explicit Page(bool color)
+        : m_color(color) { }
+
+    // A paragraph of text that is not ours, or may hold some.
+    void line(std::string_view text, std::size_t indent = 0, std::size_t hang = 0) {
+        m_out.append(indent, ' ');
+        appendWrapped(m_out, plainProse(text), indent, indent + hang, kWidth);
+    }
+    void heading(std::string_view text) {
+        m_out += '\n';
+        paint("1", text);
+        m_out += '\n';
+    }
+    void labelled(std::string_view label, std::string_view text) {
+        if (text.empty())
+            return;
+        m_out += padded(fmt::format("  {}", label), kLabel);
+        appendWrapped(m_out, plainProse(text), kLabel, kLabel, kWidth);
+    }
+    // A place is never wrapped or cut, so that it can be copied.
+    void place(std::string_view label, std::string_view text) {
+        m_out += padded(fmt::format("  {}", label), kLabel);
+        m_out += plainLine(text);
+        m_out += '\n';
+    }
+    void severity(rules::Severity severity, std::string_view text) {
+        std::string wrapped;
+        appendWrapped(wrapped, plainProse(text), 0, kLabel, kWidth);
+        wrapped.pop_back();
+        paint(severity == rules::Severity::error       ? "1;31"
+                : severity == rules::Severity::warning ? "1;33"
+                                                       : "1;36",
+            wrapped);
+        m_out += '\n';
+    }
+    void raw(std::string_view text) { m_out += text; }
+    std::string take() { return std::move(m_out); }
+
+private:
+    void paint(std::string_view code, std::string_view text) {
+        m_out += m_color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+    }
+
+    std::string m_out;
+    bool m_color;
+};
+
+void writeHeader(Page& page, const Report& report) {
+    page.raw("GraphDoctor report\n");
+    page.place("trace", report.tracePath);
+    page.labelled("command", report.commandLine);
+    std::string run = report.durationNs
+        ? fmt::format("{}, {}", valueText(rules::Value(*report.durationNs), "ns"), endText(report))
+        : endText(report);
+    run += fmt::format(", {}", plural(static_cast<std::int64_t>(report.processes.size()), "process"));
+    std::set<std::string> hosts;
+    for (const ProcessInfo& process : report.processes) {
+        if (!process.host.empty())
+            hosts.insert(process.host);
+    }
+    if (hosts.size() == 1)
+        run += fmt::format(" on {}", *hosts.begin());
+    else if (hosts.size() > 1)
+        run += fmt::format(" on {} hosts", hosts.size());
+    page.labelled("run", run);
+    std::string recording = report.level.empty() ? std::string() : fmt::format("level {}; ", report.level);
+    page.labelled("recorded", recording + stepsText(report));
+    page.labelled("shown", filterText(report));
+}
+
+void writeIssues(Page& page, const Report& report) {
+    if (report.issues.empty())
+        return;
+    page.heading("What this trace lacks");
+    for (const Issue& issue : report.issues) {
+        std::string text = issue.severity == "data_loss" ? "lost data: " : issue.severity + ": ";
+        text += issue.detail;
+        if (issue.processId)
+            text += fmt::format(" ({})", processText(report, *issue.processId));
+        if (issue.count > 1)
+            text += fmt::format(" [{} times]", issue.count);
+        page.line(text, 2, 2);
+    }
+}
+
+std::string rankValues(const VitalSign& sign) {
+    std::string out;
+    std::size_t count = 0;
+    for (const VitalValue& value : sign.values) {
+        if (value.processId == 0)
+            continue;
+        if (++count > kMaxRanks)
+            continue;
+        out += fmt::format("{}{} {}{}", out.empty() ? "" : " · ",
+            value.rank ? fmt::format("rank {}:", *value.rank) : fmt::format("process {}:", value.processId),
+            valueText(sign, value), value.verdict == "look" ? " (look)" : "");
+    }
+    if (count > kMaxRanks)
+        out += fmt::format(" · and {} more", count - kMaxRanks);
+    return out;
+}
+
+const VitalValue* jobValue(const VitalSign& sign) {
+    const auto job = std::find_if(
+        sign.values.begin(), sign.values.end(), [](const VitalValue& v) { return v.processId == 0; });
+    if (job != sign.values.end())
+        return &*job;
+    return sign.values.empty() ? nullptr : &sign.values.front();
+}
+
+bool differs(const VitalSign& sign) {
+    std::set<std::string> seen;
+    std::size_t processes = 0;
+    for (const VitalValue& value : sign.values) {
+        if (value.processId != 0) {
+            seen.insert(valueText(sign, value));
+            ++processes;
+        }
+    }
+    return processes > 1 && seen.size() > 1;
+}
+
+void writeVital(Page& page, const VitalSign& sign) {
+    const VitalValue* job = jobValue(sign);
+    if (job == nullptr)
+        return;
+    std::string line = padded(fmt::format("    {}", plainLine(vitalLabel(sign.name))), 30);
+    std::string value = plainLine(valueText(sign, *job));
+    if (job->verdict == "look")
+        value += "  <- look";
+    if (!sign.healthy.empty())
+        value = padded(value, 26) + fmt::format("healthy: {}", plainLine(sign.healthy));
+    if (job->state != "complete" && !job->reason.empty())
+        value += fmt::format("{}({})", value.empty() ? "" : "  ", plainProse(job->reason));
+    if (columns(line) + columns(value) <= kWidth) {
+        page.raw(line + value + "\n");
+    } else {
+        std::string wrapped;
+        appendWrapped(wrapped, plainProse(value), columns(line), 30, kWidth);
+        page.raw(line + wrapped);
+    }
+    if (differs(sign)) {
+        std::string wrapped;
+        appendWrapped(wrapped, plainProse(rankValues(sign)), 6, 6, kWidth);
+        page.raw("      " + wrapped);
+    }
+}
+
+void writeVitals(Page& page, const Report& report) {
+    page.heading("Vital signs");
+    if (report.vitals.empty()) {
+        page.line("not measured: no process of this trace used graphs or a device", 2);
+        return;
+    }
+    // Groups in the order of their first figure; unmeasured groups take one line.
+    std::vector<std::string> groups;
+    for (const VitalSign& sign : report.vitals) {
+        if (std::find(groups.begin(), groups.end(), vitalGroup(sign.name)) == groups.end())
+            groups.push_back(vitalGroup(sign.name));
+    }
+    for (const std::string& group : groups) {
+        std::set<std::string> reasons;
+        bool measured = false;
+        for (const VitalSign& sign : report.vitals) {
+            if (vitalGroup(sign.name) != group)
+                continue;
+            for (const VitalValue& value : sign.values) {
+                measured = measured || value.value || !value.text.empty();
+                if (!value.reason.empty())
+                    reasons.insert(value.reason);
+            }
+        }
+        if (!measured) {
+            std::string text = plainLine(group) + ": –";
+            for (const std::string& reason : reasons)
+                text += (reason == *reasons.begin() ? " not measured: " : "; ") + reason;
+            page.line(text, 2, 2);
+            continue;
+        }
+        page.raw(fmt::format("  {}\n", plainLine(group)));
+        for (const VitalSign& sign : report.vitals) {
+            if (vitalGroup(sign.name) == group)
+                writeVital(page, sign);
+        }
+    }
+}
+
+void writePlaces(Page& page, const rules::Finding& finding) {
+    if (finding.locations.empty()) {
+        page.labelled("at",
+            finding.locationReason.empty() ? "no source line is known"
+                                           : "unknown: " + finding.locationReason);
+        return;
+    }
+    const std::size_t shown = std::min(finding.locations.size(), kMaxFrames);
+    for (std::size_t i = 0; i < shown; ++i)
+        page.place(i == 0 ? "at" : "from", placeText(finding.locations[i]));
+    if (shown < finding.locations.size())
+        page.labelled("", fmt::format("and {} more callers", finding.locations.size() - shown));
+}
+
+void writeEvidence(Page& page, const rules::Finding& finding) {
+    const std::size_t shown = std::min(finding.evidence.size(), kMaxEvidence);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const rules::Evidence& item = finding.evidence[i];
+        std::string text = fmt::format("{}: {}", item.label, valueText(item.value, item.unit));
+        if (!item.table.empty() && item.id)
+            text += fmt::format(" ({} {})", item.table, *item.id);
+        page.labelled(i == 0 ? "evidence" : "", text);
+    }
+    if (shown < finding.evidence.size())
+        page.labelled("", fmt::format("and {} more", finding.evidence.size() - shown));
+}
+
+void writeFinding(Page& page, const Report& report, const rules::Finding& finding) {
+    page.severity(finding.severity, headline(finding));
+    page.line(finding.message, 2);
+    writePlaces(page, finding);
+    page.labelled("who", whereText(finding));
+    page.labelled("when", whenText(finding));
+    page.labelled("cost", costText(report, finding));
+    writeEvidence(page, finding);
+    page.labelled("why", finding.why);
+    page.labelled("fix", finding.fix);
+    const std::size_t shown = std::min(finding.folded.size(), kMaxFolded);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const rules::Finding& folded = finding.folded[i];
+        page.labelled(i == 0 ? "also seen" : "", fmt::format("{} {}", folded.rule, folded.message));
+    }
+    if (shown < finding.folded.size())
+        page.labelled("", fmt::format("and {} more with the same cause", finding.folded.size() - shown));
+    else if (shown > 0)
+        page.labelled("", "(same cause; gone when the first is fixed)");
+}
+
+void writeFindings(Page& page, const Report& report) {
+    if (report.findings.empty()) {
+        page.heading("No findings");
+        return;
+    }
+    page.heading(fmt::format("Findings: {}", countText(report)));
+    bool first = true;
+    for (const rules::Finding& finding : report.findings) {
+        page.raw("\n");
+        if (first && finding.severity > rules::Severity::info)
+            page.raw("Fix first\n");
+        first = false;
+        writeFinding(page, report, finding);
+    }
+}
+
+void writeRules(Page& page, const Report& report) {
+    std::int64_t clean = 0;
+    std::vector<const rules::RuleOutcome*> unknown;
+    for (const rules::RuleOutcome& rule : report.rules) {
+        if (rule.outcome == rules::Outcome::clean)
+            ++clean;
+        if (rule.outcome == rules::Outcome::notEvaluated)
+            unknown.push_back(&rule);
+    }
+    page.heading(fmt::format("Rules: {} looked at, {} clean, {} not evaluated",
+        report.rules.size() - unknown.size(), clean, unknown.size()));
+    for (const rules::RuleOutcome& rule : report.rules) {
+        if (rule.outcome == rules::Outcome::clean && !rule.reason.empty())
+            page.labelled(rule.id, fmt::format("clean, but {}", rule.reason));
+    }
+    for (const rules::RuleOutcome* rule : unknown)
+        page.labelled(rule->id, fmt::format("not evaluated: {}", rule->reason));
+}
+
+} // namespace
+
+std::string writeText(const Report& report, const WriteOptions& options) {
+    Page page(options.color);
+    writeHeader(page, report);
+    writeIssues(page, report);
+    writeVitals(page, report);
+    writeFindings(page, report);
+    writeRules(page, report);
+    page.raw("\n");
+    page.line(overheadText(report));
+    return page.take();
+}
+
+} // namespace gd::report

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+using namespace gd;
+using report::Filter;
+using report::Report;
+
+namespace {
+
+std::string fileText(const std::string& path) {
+    std::ifstream file(path);
+    std::ostringstream out;
+    out << file.rdbuf();
+    return out.str();
+}
+
+Db trace(const std::string& rows) {
+    Db db = Db::openInMemory().value();
+    const std::string folder = GD_SCHEMA_DIR;
+    db.exec(fileText(folder + "/001_raw.sql")).value();
+    db.exec(fileText(folder + "/facts.sql")).value();
+    db.exec(rows).value();
+    return db;
+}
+
+constexpr char kTwoRanks[] = R"(
+INSERT INTO meta VALUES ('start_unix_ns', '1700000000000000000'), ('duration_ns', '5000'),
+  ('exit_status', '3'), ('level', 'full'), ('runtime_seen', '1');
+INSERT INTO process(process_id, pid, rank, role, start_ns, end_ns, ended)
+VALUES (1, 10, 1, 'primary', 0, 5000, 'closed'), (2, 11, 0, 'primary', 0, 5000, 'unknown');
+INSERT INTO trace_issue(severity, code, count, detail)
+VALUES ('info', 'note', 1, 'a note'), ('error', 'bad', 1, 'an error'), ('data_loss', 'lost', 2, 'lost');
+INSERT INTO vital_sign(process_id, name, value, unit, state, verdict)
+VALUES (1, 'replay_gap.p99_ns', 10, 'ns', 'complete', 'ok'),
+  (2, 'replay_gap.p99_ns', 20, 'ns', 'complete', 'look'),
+  (0, 'replay_gap.p99_ns', 20, 'ns', 'complete', 'look');
+INSERT INTO step(process_id, step, start_ns, end_ns, method, kind, replays, captures)
+VALUES (1, 0, 0, 1000, 'known_range', 'warmup', 0, 0), (1, 1, 1000, 2000, 'known_range', 'steady', 1, 0),
+  (2, 0, 0, 1000, 'known_range', 'warmup', 0, 0);
+)";
+
+rules::Finding finding(const char* rule, std::int64_t process, std::optional<std::int64_t> rank,
+    std::optional<std::int64_t> step) {
+    rules::Finding f;
+    f.rule = rule;
+    f.severity = rules::Severity::warning;
+    f.processId = base::ProcessId(process);
+    if (rank)
+        f.rank = base::RankId(*rank);
+    f.step = step;
+    return f;
+}
+
+TEST(ReportModel, ReadsTheTrace) {
+    Db db = trace(kTwoRanks);
+    const Report report = report::readTrace(db, "x.gdt").value();
+    EXPECT_EQ(report.durationNs, 5000);
+    EXPECT_EQ(report.exitStatus, 3);
+    EXPECT_EQ(report.level, "full");
+    ASSERT_EQ(report.processes.size(), 2u);
+    EXPECT_EQ(report.processes[0].rank, 0);
+    ASSERT_EQ(report.issues.size(), 3u);
+    EXPECT_EQ(report.issues[0].code, "bad");
+    EXPECT_EQ(report.issues[1].code, "lost");
+    ASSERT_EQ(report.vitals.size(), 1u);
+    ASSERT_EQ(report.vitals[0].values.size(), 3u);
+    EXPECT_EQ(report.vitals[0].values[0].processId, 0);
+    EXPECT_EQ(report.vitals[0].values[1].rank, 0);
+    EXPECT_EQ(report.steps.method, "known_range");
+    EXPECT_EQ(report.steps.count, 2);
+}
+
+TEST(ReportModel, SaysWhyThereAreNoSteps) {
+    Db db = trace("");
+    const Report report = report::readTrace(db, "x.gdt").value();
+    EXPECT_EQ(report.steps.count, 0);
+    EXPECT_THAT(report.steps.reason, testing::HasSubstr("no period of graph launches"));
+    EXPECT_FALSE(report.durationNs);
+}
+
+TEST(ReportModel, ARankFilterKeepsWhatConcernsThatRank) {
+    Db db = trace(kTwoRanks);
+    Report report = report::readTrace(db, "x.gdt").value();
+    report::addFindings(
+        report, {finding("GD1", 1, 1, {}), finding("GD2", 2, 0, {}), finding("GD3", 1, {}, {})}, {}, {});
+    report::applyFilter(report, db, Filter{.rank = 1, .steps = {}}).value();
+    ASSERT_EQ(report.findings.size(), 2u);
+    EXPECT_EQ(report.findings[0].rule, "GD1");
+    EXPECT_EQ(report.findings[1].rule, "GD3");
+    EXPECT_EQ(report.hiddenFindings, 1);
+    EXPECT_EQ(report.processes.size(), 1u);
+    EXPECT_EQ(report.vitals[0].values.size(), 2u); // the job's and rank 1's
+}
+
+TEST(ReportModel, AStepFilterUsesStepsAndElseTimes) {
+    Db db = trace(kTwoRanks);
+    Report report = report::readTrace(db, "x.gdt").value();
+    rules::Finding timed = finding("GD3", 1, {}, {});
+    timed.startNs = 500;
+    timed.endNs = 999;
+    rules::Finding later = timed;
+    later.rule = "GD4";
+    later.endNs = 1500;
+    report::addFindings(report,
+        {finding("GD1", 1, {}, 0), finding("GD2", 1, {}, 1), timed, later, finding("GD5", 1, {}, {})}, {},
+        {});
+    report::applyFilter(report, db, Filter{.rank = {}, .steps = std::pair<std::int64_t, std::int64_t>(1, 9)})
+        .value();
+    std::vector<std::string> left;
+    for (const auto& f : report.findings)
+        left.push_back(f.rule);
+    EXPECT_THAT(left, testing::UnorderedElementsAre("GD2", "GD4", "GD5"));
+}
+
+TEST(ReportModel, AFilterOutsideTheTraceIsAUsageError) {
+    Db db = trace(kTwoRanks);
+    Report report = report::readTrace(db, "x.gdt").value();
+    const auto rank = report::applyFilter(report, db, Filter{.rank = 7, .steps = {}});
+    ASSERT_FALSE(rank);
+    EXPECT_EQ(rank.error().code, ErrorCode::usage);
+    const auto steps = report::applyFilter(
+        report, db, Filter{.rank = {}, .steps = std::pair<std::int64_t, std::int64_t>(50, 60)});
+    ASSERT_FALSE(steps);
+    EXPECT_EQ(steps.error().code, ErrorCode::usage);
+}
+
+TEST(ReportModel, ABrokenRuleIsAnIssue) {
+    Report report;
+    report::addFindings(report, {}, {}, {Error(ErrorCode::badInput, "x.sql:3: expected a query")});
+    ASSERT_EQ(report.issues.size(), 1u);
+    EXPECT_EQ(report.issues[0].detail, "x.sql:3: expected a query");
+}
+
+TEST(ReportModel, CountsHeadsOnly) {
+    Report report;
+    rules::Finding head = finding("GD1", 1, {}, {});
+    head.folded = {finding("GD2", 1, {}, {}), finding("GD3", 1, {}, {})};
+    report.findings = {head};
+    EXPECT_EQ(report::countAtLeast(report, rules::Severity::warning), 1);
+    EXPECT_EQ(report::countAtLeast(report, rules::Severity::error), 0);
+}
+
+} // namespace
