@@ -27,6 +27,7 @@ public:
     virtual ~CommEndpoint() = default;
     virtual Status execute(const CommArguments& arguments, bool captured) = 0;
     [[nodiscard]] virtual std::uint64_t commHash() const = 0;
+    [[nodiscard]] virtual std::uint32_t commRanks() const = 0;
 };
 
 struct CommCall {

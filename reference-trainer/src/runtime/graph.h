@@ -37,6 +37,7 @@ enum class UpdateResult : std::uint32_t {
     NodeTypeChanged = 3,
     FunctionChanged = 4,
     ParametersChanged = 5,
+    NotSupported = 6,
 };
 
 /// A read-only view of one node. `dependencies` are indices of earlier nodes of the same graph, ascending.

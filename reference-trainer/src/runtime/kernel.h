@@ -15,6 +15,8 @@ struct Grid {
     std::uint32_t gridX = 1, gridY = 1, gridZ = 1;
     std::uint32_t blockX = 1, blockY = 1, blockZ = 1;
     std::uint32_t sharedBytes = 0;
+
+    bool operator==(const Grid&) const = default;
 };
 
 /// One by-value parameter inside a kernel's argument struct.

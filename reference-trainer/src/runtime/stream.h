@@ -45,7 +45,8 @@ public:
     Stream& operator=(Stream&& other) noexcept;
 
     static Status create(Device& device, Stream& stream, StreamFlags flags = StreamFlags::Default);
-    /// Queued work still runs. Destroying a stream that is part of a capture invalidates the capture.
+    /// Waits until queued work has run. A capture that began on the stream ends with it; a capture that the
+    /// stream has only joined goes on.
     Status destroy();
 
     template <Kernel K> Status launch(const Grid& grid, const typename K::Args& arguments) {
