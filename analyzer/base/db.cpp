@@ -76,23 +76,42 @@ bool isReadingPragma(const char* pragma, const char* argument) {
     return argument == nullptr && std::find(kValues.begin(), kValues.end(), name) != kValues.end();
 }
 
-int authorizeReading(void*, int action, const char* first, const char* second, const char*, const char*) {
+// What the authorizer lets through. It is asked while a statement is compiled.
+enum class Access { all, rows, read };
+
+struct Policy {
+    Access access = Access::all;
+    std::vector<std::string>* tables = nullptr;
+};
+
+bool isReading(int action, const char* first, const char* second) {
     switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
-        return SQLITE_OK;
+        return true;
     case SQLITE_FUNCTION:
-        return second != nullptr && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+        return second == nullptr || sqlite3_stricmp(second, "load_extension") != 0;
     case SQLITE_UPDATE:
         // Asked when a table-valued function such as json_each is declared; nothing is written then, and a
         // real update of the schema table is refused by SQLite itself as writable_schema is off.
-        return first != nullptr && std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
+        return first != nullptr && std::string_view(first) == "sqlite_master";
     case SQLITE_PRAGMA:
-        return isReadingPragma(first, second) ? SQLITE_OK : SQLITE_DENY;
+        return isReadingPragma(first, second);
     default:
-        return SQLITE_DENY;
+        return false;
     }
+}
+
+int authorize(void* data, int action, const char* first, const char* second, const char*, const char*) {
+    const auto* policy = static_cast<const Policy*>(data);
+    if (action == SQLITE_READ && policy->tables != nullptr && first != nullptr)
+        policy->tables->emplace_back(first);
+    if (policy->access == Access::all || isReading(action, first, second))
+        return SQLITE_OK;
+    const bool changesRows = action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE;
+    const bool schemaTable = first != nullptr && std::string_view(first).starts_with("sqlite_");
+    return policy->access == Access::rows && changesRows && !schemaTable ? SQLITE_OK : SQLITE_DENY;
 }
 
 std::string_view kindOfDenial() {
@@ -142,6 +161,7 @@ struct Db::State {
     sqlite3* db = nullptr;
     std::string source;
     bool hardened = false;
+    Policy policy;
     Clock::time_point deadline{};
 
     State() = default;
@@ -177,6 +197,8 @@ Result<Db> Db::open(const std::string& path, const std::string& uri, int flags, 
     sqlite3_busy_timeout(db, 2000);
     if (const int status = registerSqlFunctions(db); status != SQLITE_OK)
         return sqliteError(db, status, path).error();
+    // Set once: setting it later would make every prepared statement compile anew.
+    sqlite3_set_authorizer(db, authorize, &state->policy);
     return Db(std::move(state));
 }
 
@@ -259,17 +281,27 @@ Result<Statement> Db::prepare(std::string_view sql) {
     return statement;
 }
 
-Result<Statement> Db::prepareReadOnly(std::string_view sql) {
-    // The authorizer is asked while compiling, so that a statement which would change the connection (ATTACH,
-    // some PRAGMA) is refused although SQLite calls it read-only.
-    if (!m_state->hardened)
-        sqlite3_set_authorizer(m_state->db, authorizeReading, nullptr);
+Result<Statement> Db::prepareReadOnly(std::string_view sql, std::vector<std::string>* tables) {
+    // SQLite calls ATTACH and some PRAGMA read-only; the authorizer does not.
+    const Policy before = std::exchange(m_state->policy, {Access::read, tables});
     Result<Statement> statement = prepare(sql);
-    if (!m_state->hardened)
-        sqlite3_set_authorizer(m_state->db, nullptr, nullptr);
+    m_state->policy = before;
     if (statement && !statement->readsOnly())
         return fail(ErrorCode::denied, "the statement writes; {}", kindOfDenial());
+    if (tables != nullptr) {
+        std::sort(tables->begin(), tables->end());
+        tables->erase(std::unique(tables->begin(), tables->end()), tables->end());
+    }
     return statement;
+}
+
+Result<void> Db::execRowsOnly(std::string_view sql) {
+    const Policy before = m_state->policy;
+    if (before.access == Access::all)
+        m_state->policy.access = Access::rows;
+    Result<void> done = exec(sql);
+    m_state->policy = before;
+    return done;
 }
 
 Result<std::optional<std::int64_t>> Db::queryInt64(std::string_view sql) {
@@ -301,8 +333,7 @@ Result<void> Db::harden() {
     sqlite3_limit(db, SQLITE_LIMIT_COMPOUND_SELECT, 100);
     sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    if (const int status = sqlite3_set_authorizer(db, authorizeReading, nullptr); status != SQLITE_OK)
-        return sqliteError(db, status, m_state->source);
+    m_state->policy.access = Access::read;
     m_state->hardened = true;
     return {};
 }

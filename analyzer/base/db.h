@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 struct sqlite3;
 
@@ -39,8 +41,9 @@ public:
     Result<void> exec(std::string_view sql);
     // Compiles one statement; text after it (other than comments) is an error.
     Result<Statement> prepare(std::string_view sql);
-    // The same, and a statement that writes, attaches or controls the connection is refused.
-    Result<Statement> prepareReadOnly(std::string_view sql);
+    // The same, and a statement that writes, attaches or controls the connection is refused. `tables` gets
+    // the names of the tables and views it reads, sorted, each once.
+    Result<Statement> prepareReadOnly(std::string_view sql, std::vector<std::string>* tables = nullptr);
     // First column of the first row; nullopt when there is no row or it is NULL.
     Result<std::optional<std::int64_t>> queryInt64(std::string_view sql);
     Result<std::optional<std::string>> queryText(std::string_view sql);
@@ -51,6 +54,9 @@ public:
     // other terms and load_extension() fail with ErrorCode::denied. Cannot be taken back.
     Result<void> harden();
     bool isHardened() const;
+    // Runs statements of a stranger that may fill tables, but do nothing else that changes the connection or
+    // a file.
+    Result<void> execRowsOnly(std::string_view sql);
 
     // Statements that run when the limit is over fail with ErrorCode::timeLimit. Not positive = no limit.
     void setTimeLimit(std::chrono::nanoseconds limit);

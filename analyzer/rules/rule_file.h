@@ -3,6 +3,7 @@
 
 #include "analyzer/base/result.h"
 #include "analyzer/rules/finding.h"
+#include "analyzer/rules/message.h"
 
 #include <cstdint>
 #include <span>
@@ -64,6 +65,7 @@ struct RuleFile {
     std::string fix;
     std::string source;
     std::string message;
+    MessageTemplate messageTemplate;
     int messageLine = 0;
     std::string query;
     int queryLine = 0; // of the first character of `query`
@@ -85,7 +87,7 @@ struct RuleSet {
 
 // Reads every <group>/<id>-<slug>.sql and <id>-<slug>.sql below the folders, in their order; an id that came
 // before is an entry of `broken`. Fails when a folder cannot be read.
-Result<RuleSet> loadRules(std::span<const std::string> folders);
+Result<RuleSet> loadRules(std::span<const std::string> paths);
 
 // "path:12" of a byte position in a text that starts on `firstLine`.
 std::string placeOf(const std::string& path, std::string_view text, int firstLine, int offset);

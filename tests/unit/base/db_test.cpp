@@ -126,6 +126,30 @@ TEST_F(DbTest, PrepareReadOnlyRefusesEverythingElse) {
     EXPECT_TRUE(db.exec("INSERT INTO t VALUES (1)"));
 }
 
+TEST_F(DbTest, PrepareReadOnlyNamesTheTablesItReads) {
+    Db db = std::move(Db::openInMemory()).value();
+    ASSERT_TRUE(db.exec("CREATE TABLE t(a); CREATE TABLE u(b); CREATE VIEW v AS SELECT b FROM u"));
+    std::vector<std::string> tables;
+    ASSERT_TRUE(db.prepareReadOnly("SELECT a, v.b FROM t JOIN v ON t.a = v.b WHERE a > 1", &tables));
+    EXPECT_EQ(tables, (std::vector<std::string>{"t", "u", "v"}));
+}
+
+TEST_F(DbTest, ExecRowsOnlyFillsTablesAndNothingElse) {
+    Db db = std::move(Db::openInMemory()).value();
+    ASSERT_TRUE(db.exec("CREATE TABLE t(a)"));
+    EXPECT_TRUE(
+        db.execRowsOnly("INSERT INTO t VALUES (1), (2); UPDATE t SET a = 3; DELETE FROM t WHERE rowid = 1"));
+    EXPECT_EQ(*db.queryInt64("SELECT sum(a) FROM t"), 3);
+    const std::string attach = "ATTACH '" + path("stolen") + "' AS x";
+    for (const char* sql : {attach.c_str(), "PRAGMA writable_schema = ON", "DROP TABLE t", "COMMIT", "BEGIN",
+             "CREATE TABLE u(a)", "SELECT load_extension('x')", "DELETE FROM sqlite_schema"})
+        EXPECT_FALSE(db.execRowsOnly(sql)) << sql;
+    EXPECT_FALSE(fs::exists(path("stolen")));
+    EXPECT_TRUE(db.exec("CREATE TABLE u(a)"));
+    ASSERT_TRUE(db.harden());
+    EXPECT_EQ(db.execRowsOnly("INSERT INTO t VALUES (1)").error().code, ErrorCode::denied);
+}
+
 TEST_F(DbTest, HardenedConnectionOnlyReads) {
     const std::string trace = traceWithOneTable();
     Db db = std::move(Db::openReadWrite(trace)).value();
