@@ -56,6 +56,7 @@ struct Evidence {
 // heads appear; what hangs on the same cause is in `folded`, and its cost must not be added.
 struct Finding {
     std::string rule; // "GD301"
+    std::string parent; // id of the more general rule, or empty
     std::string title;
     Severity severity = Severity::info;
     Impact impact = Impact::none;

@@ -6,7 +6,6 @@
 #include "analyzer/rules/message.h"
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,16 +77,6 @@ struct RuleFile {
 // Every error names path:line and what was expected.
 Result<RuleFile> parseRuleFile(std::string text, const std::string& path);
 Result<RuleFile> loadRuleFile(const std::string& path);
-
-// What a folder of rules gives; one broken file does not hide the others.
-struct RuleSet {
-    std::vector<RuleFile> rules; // sorted by id
-    std::vector<Error> broken;
-};
-
-// Reads every <group>/<id>-<slug>.sql and <id>-<slug>.sql below the folders, in their order; an id that came
-// before is an entry of `broken`. Fails when a folder cannot be read.
-Result<RuleSet> loadRules(std::span<const std::string> paths);
 
 // "path:12" of a byte position in a text that starts on `firstLine`.
 std::string placeOf(const std::string& path, std::string_view text, int firstLine, int offset);

@@ -2,13 +2,12 @@
 #include "analyzer/rules/rule_parser.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/rules/params.h"
 #include "analyzer/rules/sql_tokens.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 
 namespace gd::rules {
@@ -56,19 +55,6 @@ bool isSlug(std::string_view text) {
     return !text.empty() && text.front() != '-' && text.back() != '-'
         && std::all_of(text.begin(), text.end(),
             [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-}
-
-Value parseValue(std::string_view text) {
-    const char* end = text.data() + text.size();
-    std::int64_t integer = 0;
-    if (const auto [rest, errc] = std::from_chars(text.data(), end, integer);
-        errc == std::errc() && rest == end)
-        return integer;
-    double real = 0;
-    if (const auto [rest, errc] = std::from_chars(text.data(), end, real);
-        errc == std::errc() && rest == end && std::isfinite(real))
-        return real;
-    return std::string(text);
 }
 
 // "-- word: value" → {word, value}; the word of a parameter is "param NAME".
@@ -336,7 +322,8 @@ Result<void> RuleParser::useParam(const Section& section) {
     if (!isName(paramName))
         return at(
             section.line, fmt::format("expected \"-- param NAME: VALUE\", found the name \"{}\"", paramName));
-    m_rule.params.push_back({std::string(paramName), section.value, parseValue(section.value), section.line});
+    m_rule.params.push_back(
+        {std::string(paramName), section.value, parseParamValue(section.value), section.line});
     return {};
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/db.h"
+#include "analyzer/base/result.h"
+#include "analyzer/rules/finding.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gd::rules {
+
+// Which stack frames are not the place to change: rules/frames.txt.
+//
+//     module libcuda*                  name of the object file (the whole path when the pattern has a '/')
+//     path */site-packages/torch/*     source file, or path of the object file
+//     function c10::*                  demangled name without return type and arguments
+//     keep path */site-packages/*      takes frames back that an earlier line skipped
+//
+// The last line that matches a frame decides, so later files and --param frames.skip=GLOB win.
+class FrameFilter {
+public:
+    static Result<FrameFilter> parse(std::string_view text, const std::string& path);
+    static Result<FrameFilter> load(const std::string& path);
+
+    void append(const FrameFilter& later);
+    // A user's own glob: tried as module, path and function.
+    void skipAlso(const std::string& glob);
+    bool skips(const Location& frame) const;
+
+private:
+    enum class Field { module, path, function };
+    struct Pattern {
+        Field field;
+        bool skip;
+        std::string glob;
+    };
+    static bool matches(const Pattern& pattern, const Location& frame, std::string_view bareFunction);
+
+    std::vector<Pattern> m_patterns;
+};
+
+// "void at::native::f<int>(long)" → "at::native::f<int>"
+std::string_view bareFunctionName(std::string_view demangled);
+
+// Gives the source locations of stacks, Python frames first, innermost first, skipped frames left out.
+// Remembers every stack it was asked for. Must not outlive the Db and the filter.
+class LocationFinder {
+public:
+    static Result<LocationFinder> open(Db& db, const FrameFilter& filter);
+
+    struct Found {
+        std::vector<Location> locations;
+        std::string reason; // why there are none
+    };
+    Result<Found> find(base::StackId stack);
+
+private:
+    LocationFinder(Statement frames, const FrameFilter& filter)
+        : m_frames(std::move(frames))
+        , m_filter(&filter) { }
+
+    Statement m_frames;
+    const FrameFilter* m_filter;
+    std::map<base::StackId, Found> m_known;
+};
+
+} // namespace gd::rules

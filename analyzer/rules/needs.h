@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/db.h"
+#include "analyzer/base/result.h"
+#include "analyzer/rules/rule_file.h"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gd::rules {
+
+// What was looked at, read once from table coverage: per process and source the best state of any interval.
+// Processes in which every source is absent (a launcher that never used a runtime) do not count.
+class CoverageSummary {
+public:
+    static Result<CoverageSummary> load(Db& db);
+
+    // Which processes a rule with these needs can judge.
+    struct Verdict {
+        std::set<std::int64_t> blind; // processes that lack something
+        std::size_t seeing = 0; // processes that have all of it
+        std::string reason; // what the first blind process lacks; empty when none is blind
+    };
+    Verdict judge(std::span<const CoverageNeed> needs) const;
+
+private:
+    struct State {
+        CoverageState best = CoverageState::absent;
+        std::string reason;
+    };
+    using Sources = std::map<std::string, State, std::less<>>;
+
+    State stateOf(const Sources& sources, std::string_view source) const;
+    std::string lacking(const Sources& sources, const CoverageNeed& need) const; // empty = satisfied
+
+    std::map<std::int64_t, Sources> m_processes;
+};
+
+} // namespace gd::rules
