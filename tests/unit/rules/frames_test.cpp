@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/frames.h"
+
+#include "analyzer/schema/schema_sql.h"
+
+#include <gtest/gtest.h>
+
+namespace gd::rules {
+namespace {
+
+Location native(const std::string& function, const std::string& module, const std::string& file = "") {
+    return {file, 0, function, module, "native"};
+}
+Location python(const std::string& function, const std::string& file) {
+    return {file, 1, function, "", "python"};
+}
+
+FrameFilter shipped() {
+    return std::move(FrameFilter::load(GD_SOURCE_DIR "/rules/frames.txt")).value();
+}
+
+TEST(FrameFilter, ShippedListSkipsLibrariesAndKeepsUserCode) {
+    const FrameFilter filter = shipped();
+    EXPECT_TRUE(filter.skips(native("cuLaunchKernel", "/usr/lib/x86_64-linux-gnu/libcuda.so.580.1")));
+    EXPECT_TRUE(filter.skips(native("void at::native::item<float>(at::Tensor const&)", "/opt/ext.so")));
+    EXPECT_TRUE(filter.skips(native("c10::cuda::device_synchronize()", "/x/libc10_cuda.so")));
+    EXPECT_TRUE(filter.skips(native("_PyEval_EvalFrameDefault", "/usr/bin/python3.12")));
+    EXPECT_TRUE(filter.skips(native("gdt::runtime::host::launch(int)", "/b/reference-trainer")));
+    EXPECT_TRUE(filter.skips(python("run", "/usr/lib/python3.12/threading.py")));
+    EXPECT_TRUE(filter.skips(python("backward", "/v/lib/python3.12/site-packages/torch/_tensor.py")));
+    EXPECT_TRUE(filter.skips(python("_call", "<frozen importlib._bootstrap>")));
+
+    EXPECT_FALSE(filter.skips(native("gdt::train::step(int)", "/b/reference-trainer", "src/train.cpp")));
+    EXPECT_FALSE(filter.skips(native("main", "/home/u/trainer")));
+    EXPECT_FALSE(filter.skips(python("train", "/work/train.py")));
+    EXPECT_FALSE(filter.skips(python("forward", "/v/lib/python3.12/site-packages/mymodel/net.py")));
+    EXPECT_FALSE(filter.skips(python("step", "/v/lib/python3.12/site-packages/torchtitan/train.py")));
+    EXPECT_FALSE(filter.skips(native("attention::run()", "/home/u/build/model.so")));
+}
+
+TEST(FrameFilter, LastMatchDecides) {
+    FrameFilter filter
+        = std::move(FrameFilter::parse("path /a/*\nkeep path /a/mine/*\n# note\n", "f")).value();
+    EXPECT_TRUE(filter.skips(python("f", "/a/x.py")));
+    EXPECT_FALSE(filter.skips(python("f", "/a/mine/x.py")));
+    filter.skipAlso("/a/mine/wrap*");
+    EXPECT_TRUE(filter.skips(python("f", "/a/mine/wrapper.py")));
+    filter.skipAlso("helper*");
+    EXPECT_TRUE(filter.skips(native("void helper<int>(int)", "/b/x")));
+    EXPECT_FALSE(filter.skips(python("f", "/a/mine/x.py")));
+}
+
+TEST(FrameFilter, NamesTheLineOfAnError) {
+    EXPECT_EQ(FrameFilter::parse("module a\nmodul b\n", "frames.txt").error().message,
+        "frames.txt:2: expected \"[keep] module|path|function GLOB\", found \"modul b\"");
+    EXPECT_FALSE(FrameFilter::parse("module", "f"));
+    EXPECT_FALSE(FrameFilter::parse("keep", "f"));
+}
+
+TEST(BareFunctionName, DropsReturnTypeAndArguments) {
+    EXPECT_EQ(bareFunctionName("main"), "main");
+    EXPECT_EQ(bareFunctionName("void at::f<int, long>(at::Tensor const&)"), "at::f<int, long>");
+    EXPECT_EQ(bareFunctionName("std::vector<int, std::allocator<int> > a::b(int)"), "a::b");
+    EXPECT_EQ(bareFunctionName("a::(anonymous namespace)::f(int)"), "a::(anonymous namespace)::f");
+    EXPECT_EQ(bareFunctionName("bool a::B::operator< (B const&) const"), "a::B::operator< (B const&) const");
+    EXPECT_EQ(bareFunctionName("my_operator(int)"), "my_operator");
+    EXPECT_EQ(bareFunctionName(""), "");
+    EXPECT_EQ(bareFunctionName(">>><("), ">>><(");
+}
+
+class LocationFinderTest : public testing::Test {
+protected:
+    LocationFinderTest() {
+        for (const schema::RawSchema& part : schema::rawSchemas())
+            EXPECT_TRUE(db.exec(part.sql));
+    }
+    void add(int stack, const std::string& language, int position, const std::string& function,
+        const std::string& file, int line, const std::string& module) {
+        auto insert
+            = std::move(db.prepare("INSERT INTO stack_frame VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0)"))
+                  .value();
+        ASSERT_TRUE(insert.runWith(stack, language, position, function, file, line, module));
+    }
+    Db db = std::move(Db::openInMemory()).value();
+    FrameFilter filter = shipped();
+};
+
+TEST_F(LocationFinderTest, PythonWinsAndSkippedFramesAreLeftOut) {
+    add(5, "native", 0, "cuStreamSynchronize", "", 0, "/lib/libcuda.so.1");
+    add(5, "native", 1, "Loader::next()", "loader.cpp", 7, "/x/loader.so");
+    add(5, "python", 0, "item", "/v/lib/python3.12/site-packages/torch/_tensor.py", 99, "");
+    add(5, "python", 1, "train", "/w/train.py", 133, "");
+    auto finder = std::move(LocationFinder::open(db, filter)).value();
+    const auto found = std::move(finder.find(base::StackId(5))).value();
+    ASSERT_EQ(found.locations.size(), 2U);
+    EXPECT_EQ(found.locations[0].file, "/w/train.py");
+    EXPECT_EQ(found.locations[0].line, 133);
+    EXPECT_EQ(found.locations[0].language, "python");
+    EXPECT_EQ(found.locations[1].function, "Loader::next()");
+    EXPECT_EQ(found.reason, "");
+}
+
+TEST_F(LocationFinderTest, SaysWhyThereIsNoLocation) {
+    add(6, "native", 0, "cuMemAlloc_v2", "", 0, "/lib/libcuda.so.1");
+    auto finder = std::move(LocationFinder::open(db, filter)).value();
+    EXPECT_EQ(finder.find(base::StackId::none())->reason, "no call stack was recorded");
+    EXPECT_EQ(finder.find(base::StackId(77))->reason, "the recorded call stack has no frames");
+    EXPECT_EQ(finder.find(base::StackId(6))->reason,
+        "all 1 frames of the call stack lie in code that frames.txt skips");
+}
+
+} // namespace
+} // namespace gd::rules
