@@ -210,7 +210,6 @@ void Ring::adopt(ThreadLane& lane, ChunkHeader* chunk, std::uint32_t slotIndex, 
     bool isSlice) noexcept {
     lane.slot = slotIndex;
     lane.isSlice = isSlice;
-    lane.seenSinceNs = 0;
     lane.chunk.store(chunk, std::memory_order_relaxed);
     lane.cursor.store(reinterpret_cast<char*>(chunk + 1), std::memory_order_relaxed);
     lane.end.store(reinterpret_cast<char*>(chunk) + bytes, std::memory_order_relaxed);

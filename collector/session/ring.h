@@ -27,6 +27,7 @@ struct alignas(64) ThreadLane {
     bool isSlice = false;
     bool wantsOwnChunk = false; ///< a slice was filled
     // The drainer's notes about idleness.
+    const raw::ChunkHeader* seenChunk = nullptr;
     std::uint32_t seenUsedBytes = 0;
     std::int64_t seenSinceNs = 0;
 };
@@ -154,7 +155,9 @@ private:
             .store(static_cast<std::uint32_t>(state), std::memory_order_release);
     }
     std::atomic_ref<std::uint64_t> historyCursor(std::uint32_t index) noexcept {
-        return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(&m_slots[index].reservedBytes));
+        // The two counters are one word to us: bytes in the low half, records in the high half.
+        void* word = &m_slots[index].reservedBytes;
+        return std::atomic_ref(*static_cast<std::uint64_t*>(word));
     }
 
     int m_fd = -1;

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/drainer.h"
+
+#include "collector/session/session.h"
+#include "collector/session/system.h"
+
+#include <cstring>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace gd::session {
+
+using raw::ChunkHeader;
+using raw::ChunkState;
+using raw::ChunkUse;
+using raw::Lane;
+
+namespace {
+
+constexpr std::int64_t kPollNs = 2'000'000;
+constexpr std::int64_t kLongestPollNs = 16'000'000;
+constexpr unsigned kQuietPolls = 50; ///< polls without a chunk before the pace slows down
+constexpr std::int64_t kIdleAfterNs = 2'000'000'000;
+constexpr std::int64_t kHousekeepingNs = 100'000'000;
+
+bool fenceAllThreads() noexcept {
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void sleepOn(std::atomic<std::uint32_t>& word, std::int64_t ns) noexcept {
+    const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
+    word.store(0, std::memory_order_relaxed);
+}
+
+std::uint64_t countRecords(const char* payload, std::uint32_t bytes) noexcept {
+    std::uint64_t records = 0;
+    for (std::uint32_t at = 0; at + sizeof(raw::RecordHeader) <= bytes;) {
+        raw::RecordHeader header{};
+        std::memcpy(&header, payload + at, sizeof header);
+        if (header.size8 == 0) {
+            break;
+        }
+        at += header.size8 * 8u;
+        ++records;
+    }
+    return records;
+}
+
+} // namespace
+
+bool Drainer::start() noexcept { return startThread("gd-drain", &Drainer::run, this); }
+
+void* Drainer::run(void* self) noexcept {
+    static_cast<Drainer*>(self)->loop();
+    return nullptr;
+}
+
+void Drainer::loop() noexcept {
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    Ring& ring = m_session.ring;
+    if (!ring.prepare()) {
+        writeIssue(m_session, raw::IssueSeverity::Info, "ring_smaller",
+            "shared memory ran out while the ring was being allocated: its pool stays smaller than asked for");
+    }
+    unsigned quiet = 0;
+    std::int64_t pollNs = kPollNs;
+    std::int64_t nextHousekeepingNs = 0;
+    for (;;) {
+        if (drainOnce() != 0) {
+            quiet = 0;
+            pollNs = kPollNs;
+        } else if (++quiet > kQuietPolls && pollNs < kLongestPollNs) {
+            pollNs *= 2;
+        }
+        const std::int64_t nowNs = monotonicNs();
+        const std::uint32_t flush = m_session.flushWanted.load(std::memory_order_acquire);
+        const bool flushNow = flush != m_flushSeen;
+        if (flushNow || nowNs >= nextHousekeepingNs) {
+            m_flushSeen = flush;
+            nextHousekeepingNs = nowNs + kHousekeepingNs;
+            reclaimIdle(nowNs, flushNow);
+            noteLosses(nowNs);
+            if (flushNow) {
+                ring.sealHistory();
+                ring.sealSlices();
+                continue;
+            }
+        }
+        sleepOn(ring.wakeWord(), pollNs);
+    }
+}
+
+unsigned Drainer::drainOnce() noexcept {
+    Ring& ring = m_session.ring;
+    unsigned written = 0;
+    for (std::uint32_t i = 0; i < ring.chunkCount(); ++i) {
+        const std::uint32_t state = std::atomic_ref(ring.slot(i).state).load(std::memory_order_acquire);
+        if (state == static_cast<std::uint32_t>(ChunkState::Full) && drain(i)) {
+            ++written;
+        }
+    }
+    return written;
+}
+
+bool Drainer::drain(std::uint32_t index) noexcept {
+    if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
+        return false; // what is in the ring stays there for the importer
+    }
+    bool done = false;
+    switch (static_cast<ChunkUse>(m_session.ring.slot(index).use)) {
+    case ChunkUse::History:
+        done = drainHistory(index);
+        break;
+    case ChunkUse::Slices:
+        done = drainSlices(index);
+        break;
+    case ChunkUse::Owned: {
+        const auto* chunk = reinterpret_cast<const ChunkHeader*>(m_session.ring.chunkAt(index));
+        done = write(*chunk, reinterpret_cast<const char*>(chunk + 1));
+        break;
+    }
+    }
+    if (done) {
+        m_session.ring.recycle(index);
+    }
+    return done;
+}
+
+bool Drainer::drainHistory(std::uint32_t index) noexcept {
+    const auto* chunk = reinterpret_cast<const ChunkHeader*>(m_session.ring.chunkAt(index));
+    char* payload = m_session.ring.chunkAt(index) + sizeof(ChunkHeader);
+    // A writer may still be between reserving and committing: look again at the next poll.
+    std::uint32_t& at = m_committedBytes[index];
+    while (at < chunk->usedBytes) {
+        std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(payload + at));
+        const auto size8 = static_cast<std::uint16_t>(word.load(std::memory_order_acquire) >> 16);
+        if (size8 == 0) {
+            return false;
+        }
+        at += size8 * 8u;
+    }
+    if (!write(*chunk, payload)) {
+        return false;
+    }
+    at = 0;
+    return true;
+}
+
+bool Drainer::drainSlices(std::uint32_t index) noexcept {
+    const char* base = m_session.ring.chunkAt(index);
+    for (std::uint32_t offset = 0; offset < raw::kChunkBytes; offset += raw::kSliceBytes) {
+        const auto* slice = reinterpret_cast<const ChunkHeader*>(base + offset);
+        if (slice->magic == raw::kChunkMagic && !write(*slice, reinterpret_cast<const char*>(slice + 1))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool Drainer::write(const ChunkHeader& header, const char* payload) noexcept {
+    raw::RingHeader& ringHeader = m_session.ring.header();
+    const bool isEvents = header.lane == static_cast<std::uint8_t>(Lane::Events);
+    const std::uint64_t records = countRecords(payload, header.usedBytes);
+    const std::uint64_t limit = isEvents && m_session.control != nullptr ? m_session.control->maxEventBytes : 0;
+    if (limit != 0 && m_session.segment.bytes() > limit) {
+        raw::LossCounters& loss = ringHeader.loss[static_cast<int>(Lane::Events)];
+        std::atomic_ref(loss.droppedRecords).fetch_add(records, std::memory_order_relaxed);
+        std::atomic_ref(loss.droppedBytes).fetch_add(header.usedBytes, std::memory_order_relaxed);
+        if (!m_saidLimit) {
+            m_saidLimit = true;
+            writeIssue(m_session, raw::IssueSeverity::DataLoss, "size_limit_reached",
+                "the size limit of this process was reached: later events were dropped, history goes on");
+        }
+        return true;
+    }
+    if (!m_session.segment.append(header, payload)) {
+        std::atomic_ref(ringHeader.loss[header.lane].failedWrites).fetch_add(1, std::memory_order_relaxed);
+        char why[160];
+        formatInto(why, "cannot write ", m_session.identity.segmentPath, ": ", errorText(m_session.segment.error()));
+        writeIssue(m_session, raw::IssueSeverity::DataLoss, "segment_write_failed", why);
+        stopCollecting(m_session, why);
+        return false;
+    }
+    std::atomic_ref(ringHeader.segmentBytes).store(m_session.segment.bytes(), std::memory_order_release);
+    if (isEvents) {
+        std::atomic_ref(ringHeader.eventRecords).fetch_add(records, std::memory_order_relaxed);
+    }
+    return true;
+}
+
+void Drainer::reclaimIdle(std::int64_t nowNs, bool all) noexcept {
+    for (ThreadState* thread = m_session.threads.load(std::memory_order_acquire); thread != nullptr;
+         thread = thread->next.load(std::memory_order_acquire)) {
+        ThreadLane& lane = thread->lane;
+        const ChunkHeader* chunk = lane.chunk.load(std::memory_order_acquire);
+        if (chunk == nullptr || lane.revoked.load(std::memory_order_relaxed) != 0) {
+            continue;
+        }
+        // Only a hint: the chunk may change hands meanwhile, then another idle time starts.
+        const auto used = std::atomic_ref(const_cast<std::uint32_t&>(chunk->usedBytes)).load(std::memory_order_relaxed);
+        if (chunk != lane.seenChunk || used != lane.seenUsedBytes) {
+            lane.seenChunk = chunk;
+            lane.seenUsedBytes = used;
+            lane.seenSinceNs = nowNs;
+        }
+        if (all || nowNs - lane.seenSinceNs > kIdleAfterNs) {
+            m_session.ring.reclaim(lane, &fenceAllThreads);
+        }
+    }
+}
+
+void Drainer::noteLosses(std::int64_t nowNs) noexcept {
+    for (unsigned lane = 0; lane < 2; ++lane) {
+        raw::LossCounters& loss = m_session.ring.header().loss[lane];
+        const std::uint64_t dropped = std::atomic_ref(loss.droppedRecords).load(std::memory_order_relaxed);
+        if (dropped != m_losses[lane] && m_session.ring.freeChunks() > 2) {
+            m_losses[lane] = dropped;
+            raw::Loss record{};
+            record.timeNs = nowNs;
+            record.lane = lane;
+            record.droppedRecords = dropped;
+            m_session.ring.appendHistory(record);
+        }
+    }
+}
+
+} // namespace gd::session

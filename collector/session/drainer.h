@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/session/session_state.h"
+
+#include <cstdint>
+
+namespace gd::session {
+
+/// The thread that moves full chunks from the ring to the segment. It looks every 2 ms while there is traffic (less
+/// often when there is none) and is woken early only when less than half of the pool is free, because a wake at
+/// every chunk costs its writer 40-50 us. It also asks idle threads for their chunks.
+class Drainer {
+public:
+    explicit Drainer(SessionState& session) noexcept
+        : m_session(session) { }
+    /// Starts the thread; false when the kernel refuses one.
+    bool start() noexcept;
+    /// One pass over the pool, for tests and for the thread itself. Returns how many chunks were written.
+    unsigned drainOnce() noexcept;
+
+private:
+    static void* run(void* self) noexcept;
+    void loop() noexcept;
+    bool drain(std::uint32_t slot) noexcept;
+    bool drainHistory(std::uint32_t slot) noexcept;
+    bool drainSlices(std::uint32_t slot) noexcept;
+    bool write(const raw::ChunkHeader& header, const char* payload) noexcept;
+    void reclaimIdle(std::int64_t nowNs, bool all) noexcept;
+    void noteLosses(std::int64_t nowNs) noexcept;
+
+    SessionState& m_session;
+    std::uint32_t m_committedBytes[raw::kMaxRingChunks] = {}; ///< history chunks: verified so far
+    std::uint64_t m_losses[2] = {};
+    std::uint32_t m_flushSeen = 0;
+    bool m_saidLimit = false;
+};
+
+} // namespace gd::session

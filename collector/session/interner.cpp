@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/interner.h"
+
+#include <cstring>
+
+namespace gd::session {
+
+namespace {
+
+constexpr std::size_t kBlockBytes = 256 * 1024;
+constexpr std::size_t kMaxStringBytes = 1 << 20;
+/// Payload of one String record: the largest record less its head.
+constexpr std::size_t kPartBytes = raw::kMaxRecordBytes - sizeof(raw::String);
+
+std::uint64_t hashBytes(std::string_view bytes) noexcept {
+    constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
+    std::uint64_t hash = kMultiplier ^ bytes.size();
+    std::size_t i = 0;
+    for (; i + 8 <= bytes.size(); i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + i, 8);
+        hash = (hash ^ word) * kMultiplier;
+        hash ^= hash >> 29;
+    }
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, bytes.size() - i);
+    hash = (hash ^ word) * kMultiplier;
+    return hash ^ (hash >> 32);
+}
+
+} // namespace
+
+Interner::Entry* Interner::Shard::find(std::uint64_t hash, std::string_view bytes) noexcept {
+    for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+        Entry& entry = entries[i];
+        if (entry.id == 0
+            || (entry.hash == hash && entry.size == bytes.size()
+                && std::memcmp(entry.bytes, bytes.data(), bytes.size()) == 0)) {
+            return &entry;
+        }
+    }
+}
+
+bool Interner::Shard::grow() noexcept {
+    const std::size_t newCapacity = entries == nullptr ? 128 : (mask + 1) * 2;
+    auto* fresh = static_cast<Entry*>(mapMemory(newCapacity * sizeof(Entry)));
+    if (fresh == nullptr) {
+        return false;
+    }
+    for (std::size_t i = 0; entries != nullptr && i <= mask; ++i) {
+        if (entries[i].id != 0) {
+            std::size_t to = entries[i].hash & (newCapacity - 1);
+            while (fresh[to].id != 0) {
+                to = (to + 1) & (newCapacity - 1);
+            }
+            fresh[to] = entries[i];
+        }
+    }
+    if (entries != nullptr) {
+        munmap(entries, (mask + 1) * sizeof(Entry));
+    }
+    entries = fresh;
+    mask = newCapacity - 1;
+    return true;
+}
+
+const char* Interner::Shard::copy(std::string_view bytes) noexcept {
+    if (bytes.size() > blockLeft) {
+        const std::size_t size = bytes.size() > kBlockBytes ? bytes.size() : kBlockBytes;
+        block = static_cast<char*>(mapMemory(size));
+        blockLeft = block == nullptr ? 0 : size;
+        if (block == nullptr) {
+            return nullptr;
+        }
+    }
+    char* to = block;
+    std::memcpy(to, bytes.data(), bytes.size());
+    block += bytes.size();
+    blockLeft -= bytes.size();
+    return to;
+}
+
+template <class Write>
+std::uint32_t Interner::intern(Table& table, std::string_view bytes, Write write) noexcept {
+    const std::uint64_t hash = hashBytes(bytes);
+    Shard& shard = table.shards[(hash >> 48) % kShards];
+    SpinGuard guard(shard.lock);
+    if ((shard.entries == nullptr || (shard.count + 1) * 4 > (shard.mask + 1) * 3) && !shard.grow()) {
+        return 0;
+    }
+    Entry* entry = shard.find(hash, bytes);
+    if (entry->id != 0) {
+        return entry->id;
+    }
+    const char* kept = shard.copy(bytes);
+    if (kept == nullptr) {
+        return 0;
+    }
+    const std::uint32_t id = table.nextId.fetch_add(1, std::memory_order_relaxed);
+    // Written under the shard's lock, so that nobody can record this id before its record is in the ring.
+    if (!write(id)) {
+        return 0;
+    }
+    *entry = {hash, kept, static_cast<std::uint32_t>(bytes.size()), id};
+    ++shard.count;
+    return id;
+}
+
+raw::StringRef Interner::string(std::string_view text) noexcept {
+    if (text.empty()) {
+        return 0;
+    }
+    text = text.substr(0, kMaxStringBytes);
+    return intern(m_strings, text, [this, text](std::uint32_t id) noexcept { return writeString(id, text); });
+}
+
+bool Interner::writeString(raw::StringRef id, std::string_view text) noexcept {
+    std::uint16_t part = 0;
+    for (std::size_t offset = 0; offset < text.size(); offset += kPartBytes, ++part) {
+        const std::string_view piece = text.substr(offset, kPartBytes);
+        raw::String record{};
+        record.id = id;
+        record.part = part;
+        record.bytes = static_cast<std::uint16_t>(piece.size());
+        record.offset = static_cast<std::uint32_t>(offset);
+        record.totalBytes = static_cast<std::uint32_t>(text.size());
+        if (!m_ring.appendHistory(record, piece.data(), piece.size())) {
+            return false;
+        }
+    }
+    return true;
+}
+
+raw::StackRef Interner::stack(const std::uint64_t* native, unsigned nativeCount, const raw::PythonFrame* python,
+    unsigned pythonCount) noexcept {
+    if (nativeCount == 0 && pythonCount == 0) {
+        return 0;
+    }
+    struct {
+        std::uint64_t counts;
+        std::uint64_t native[64];
+        raw::PythonFrame python[64];
+    } buffer;
+    buffer.counts = std::uint64_t{nativeCount} << 32 | pythonCount;
+    const std::size_t nativeBytes = nativeCount * sizeof native[0];
+    const std::size_t pythonBytes = pythonCount * sizeof python[0];
+    auto* bytes = reinterpret_cast<char*>(buffer.native);
+    std::memcpy(bytes, native, nativeBytes);
+    if (pythonBytes != 0) {
+        std::memcpy(bytes + nativeBytes, python, pythonBytes);
+    }
+    const std::string_view key(bytes - sizeof buffer.counts, sizeof buffer.counts + nativeBytes + pythonBytes);
+    return intern(m_stacks, key, [&](std::uint32_t id) noexcept {
+        raw::Stack record{};
+        record.id = id;
+        record.nativeCount = static_cast<std::uint16_t>(nativeCount);
+        record.pythonCount = static_cast<std::uint16_t>(pythonCount);
+        return m_ring.appendHistory(record, bytes, nativeBytes + pythonBytes);
+    });
+}
+
+raw::ShapeRef Interner::shape(raw::KernelShape shape) noexcept {
+    shape.header = {};
+    shape.shape = 0;
+    const raw::KernelShape keyed = shape;
+    const std::string_view key(reinterpret_cast<const char*>(&keyed), sizeof keyed);
+    return intern(m_shapes, key, [&](std::uint32_t id) noexcept {
+        shape.shape = id;
+        return m_ring.appendHistory(shape);
+    });
+}
+
+} // namespace gd::session

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/raw/records_activity.h"
+#include "collector/raw/records_process.h"
+#include "collector/session/mapped_array.h"
+#include "collector/session/ring.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace gd::session {
+
+/// Numbers strings, stacks and kernel shapes and writes each once to the history lane, before anybody can use its
+/// number. Any thread. Equal contents give equal ids; ids count from 1. 0 is returned for the empty string, and when
+/// memory or the pool is exhausted (the next attempt tries again).
+class Interner {
+public:
+    /// `firstString`: smaller string ids were used up by the opener of the segment.
+    Interner(Ring& ring, raw::StringRef firstString) noexcept
+        : m_ring(ring) {
+        m_strings.nextId.store(firstString, std::memory_order_relaxed);
+    }
+
+    raw::StringRef string(std::string_view text) noexcept;
+    /// `native`: return addresses, innermost first; both counts <= 64.
+    raw::StackRef stack(const std::uint64_t* native, unsigned nativeCount, const raw::PythonFrame* python,
+        unsigned pythonCount) noexcept;
+    /// `shape.shape` and the header are filled in here.
+    raw::ShapeRef shape(raw::KernelShape shape) noexcept;
+
+private:
+    struct Entry {
+        std::uint64_t hash;
+        const char* bytes; ///< in a block of the shard, never moved
+        std::uint32_t size;
+        std::uint32_t id; ///< 0 = empty entry
+    };
+    /// An open-addressing table of byte strings with its own lock and memory.
+    struct Shard {
+        SpinLock lock;
+        Entry* entries = nullptr;
+        std::size_t mask = 0;
+        std::size_t count = 0;
+        char* block = nullptr;
+        std::size_t blockLeft = 0;
+
+        Entry* find(std::uint64_t hash, std::string_view bytes) noexcept;
+        bool grow() noexcept;
+        const char* copy(std::string_view bytes) noexcept;
+    };
+    static constexpr unsigned kShards = 16;
+    struct Table {
+        Shard shards[kShards];
+        std::atomic<std::uint32_t> nextId{1};
+    };
+
+    template <class Write> std::uint32_t intern(Table& table, std::string_view bytes, Write write) noexcept;
+    bool writeString(raw::StringRef id, std::string_view text) noexcept;
+
+    Ring& m_ring;
+    Table m_strings;
+    Table m_stacks;
+    Table m_shapes;
+};
+
+} // namespace gd::session

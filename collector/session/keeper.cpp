@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/keeper.h"
+
+#include "collector/raw/records_activity.h"
+#include "collector/raw/records_process.h"
+#include "collector/session/open_spool.h"
+#include "collector/session/process_facts.h"
+#include "collector/session/session.h"
+#include "collector/session/system.h"
+
+#include <cstring>
+#include <time.h>
+
+namespace gd::session {
+
+namespace {
+
+constexpr std::int64_t kTickNs = 50'000'000;
+constexpr unsigned kTicksPerRename = 40;
+
+std::uint32_t load(const std::uint32_t& word) noexcept {
+    return std::atomic_ref(const_cast<std::uint32_t&>(word)).load(std::memory_order_acquire);
+}
+
+} // namespace
+
+bool Keeper::start() noexcept { return startThread("gd-keeper", &Keeper::run, this); }
+
+void* Keeper::run(void* self) noexcept {
+    static_cast<Keeper*>(self)->loop();
+    return nullptr;
+}
+
+void Keeper::loop() noexcept {
+    m_level = initialLevel(m_session.control);
+    if (m_session.control != nullptr) {
+        m_generation = load(m_session.control->generation);
+        m_flush = load(m_session.control->flushRequest);
+        m_window = load(m_session.control->window);
+    }
+    pollModules(true);
+    writeProcessFacts(m_session);
+    if (m_session.identity.ringNote[0] != '\0') {
+        writeIssue(m_session, raw::IssueSeverity::Info, "ring_place", m_session.identity.ringNote);
+    }
+    changeLevel(m_level, m_window);
+    for (unsigned tick = 1;; ++tick) {
+        greetSources();
+        const timespec pause{0, kTickNs};
+        nanosleep(&pause, nullptr);
+        if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
+            continue;
+        }
+        const std::int64_t nowNs = monotonicNs();
+        pollControlPage();
+        pollModules(false);
+        forEachSource([nowNs](const SourceHooks& hooks) {
+            if (hooks.tick != nullptr) {
+                hooks.tick(nowNs);
+            }
+        });
+        if (tick % kTicksPerRename == 0) {
+            renameThreads();
+            writeCounters(nowNs);
+        }
+    }
+}
+
+void Keeper::greetSources() noexcept {
+    for (; m_greeted < sourceCount(); ++m_greeted) {
+        const SourceHooks& hooks = *source(m_greeted);
+        if (hooks.opened != nullptr) {
+            hooks.opened();
+        }
+        if (hooks.levelChanged != nullptr) {
+            hooks.levelChanged(m_level, m_window);
+        }
+    }
+}
+
+void Keeper::pollControlPage() noexcept {
+    if (m_session.control == nullptr) {
+        m_session.control = mapControlPage(m_session.identity.spool);
+        return;
+    }
+    const raw::ControlPage& page = *m_session.control;
+    const std::uint32_t generation = load(page.generation);
+    if (generation == m_generation) {
+        return;
+    }
+    m_generation = generation;
+    const raw::RecordingLevel level = initialLevel(&page);
+    const std::uint32_t window = load(page.window);
+    if (level != m_level || window != m_window) {
+        changeLevel(level, window);
+        for (unsigned i = 0; i < m_greeted; ++i) {
+            if (source(i)->levelChanged != nullptr) {
+                source(i)->levelChanged(level, window);
+            }
+        }
+    }
+    const std::uint32_t flush = load(page.flushRequest);
+    if (flush != m_flush) {
+        m_flush = flush;
+        for (unsigned i = 0; i < m_greeted; ++i) {
+            if (source(i)->flush != nullptr) {
+                source(i)->flush();
+            }
+        }
+        m_session.flushWanted.fetch_add(1, std::memory_order_release);
+    }
+}
+
+void Keeper::changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept {
+    m_level = level;
+    m_window = window;
+    if (level == raw::RecordingLevel::Off) {
+        publishLevel(level);
+        // What happens from now on is not seen: an open capture may end, so it must not look as if it never did.
+        SpinGuard guard(m_session.captureLock);
+        m_session.captures.forget();
+        m_session.openCaptures.store(0, std::memory_order_relaxed);
+    }
+    raw::ControlState record{};
+    record.timeNs = monotonicNs();
+    record.level = static_cast<std::uint32_t>(level);
+    record.window = window;
+    m_session.ring.appendHistory(record);
+    if (level != raw::RecordingLevel::Off) {
+        publishLevel(level);
+    }
+}
+
+void Keeper::pollModules(bool first) noexcept {
+    try {
+        for (const stacks::LoadedModule& module : m_modules.poll()) {
+            raw::Module record{};
+            record.timeNs = first ? m_session.identity.startNs : monotonicNs();
+            record.base = module.base;
+            record.from = module.from;
+            record.to = module.to;
+            record.path = m_session.strings.string(module.path);
+            record.buildId = m_session.strings.string(module.buildId);
+            m_session.ring.appendHistory(record);
+        }
+    } catch (...) {
+        writeIssue(m_session, raw::IssueSeverity::DataLoss, "modules_unknown",
+            "out of memory while listing loaded modules: some stack frames will have no names");
+    }
+}
+
+void Keeper::renameThreads() noexcept {
+    for (ThreadState* thread = m_session.threads.load(std::memory_order_acquire); thread != nullptr;
+         thread = thread->next.load(std::memory_order_acquire)) {
+        if (thread->inUse.load(std::memory_order_acquire) == 0) {
+            continue;
+        }
+        char path[64];
+        char name[32];
+        formatInto(path, "/proc/self/task/", decimal(thread->tid), "/comm");
+        std::size_t length = readFile(path, name, sizeof name);
+        length -= length != 0 && name[length - 1] == '\n' ? 1 : 0;
+        const raw::StringRef ref = m_session.strings.string({name, length});
+        if (ref == 0 || ref == thread->name.load(std::memory_order_relaxed)) {
+            continue;
+        }
+        thread->name.store(ref, std::memory_order_relaxed);
+        raw::Thread record{};
+        record.timeNs = monotonicNs();
+        record.thread = thread->lane.thread;
+        record.tid = thread->tid;
+        record.name = ref;
+        m_session.ring.appendHistory(record);
+    }
+}
+
+void Keeper::writeCounters(std::int64_t nowNs) noexcept {
+    const auto write = [this, nowNs](std::string_view name, std::uint64_t value, std::uint64_t& before) {
+        if (value != before) {
+            before = value;
+            raw::Counter record{};
+            record.timeNs = nowNs;
+            record.value = static_cast<double>(value);
+            record.name = m_session.strings.string(name);
+            m_session.ring.appendHistory(record);
+        }
+    };
+    write("collector.queries_left_out", m_session.queriesLeftOut.load(std::memory_order_relaxed), m_queriesLeftOut);
+    write("collector.stacks_left_out", m_session.stacksLeftOut.load(std::memory_order_relaxed), m_stacksLeftOut);
+}
+
+} // namespace gd::session

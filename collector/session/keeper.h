@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/session/session_state.h"
+#include "collector/stacks/module_table.h"
+
+#include <cstdint>
+
+namespace gd::session {
+
+/// The collector's own thread: writes the process's facts, watches the control page and loaded modules, renames
+/// threads, and calls the hooks of the sources, every 50 ms.
+class Keeper {
+public:
+    explicit Keeper(SessionState& session) noexcept
+        : m_session(session) { }
+    bool start() noexcept;
+
+private:
+    static void* run(void* self) noexcept;
+    void loop() noexcept;
+    void greetSources() noexcept;
+    void pollControlPage() noexcept;
+    void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
+    void pollModules(bool first) noexcept;
+    void renameThreads() noexcept;
+    void writeCounters(std::int64_t nowNs) noexcept;
+
+    SessionState& m_session;
+    stacks::ModuleTable m_modules;
+    unsigned m_greeted = 0;
+    std::uint32_t m_generation = 0;
+    std::uint32_t m_flush = 0;
+    std::uint32_t m_window = 0;
+    raw::RecordingLevel m_level = raw::RecordingLevel::Off;
+    std::uint64_t m_queriesLeftOut = 0;
+    std::uint64_t m_stacksLeftOut = 0;
+};
+
+} // namespace gd::session

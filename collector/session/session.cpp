@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/session.h"
+
+#include "collector/raw/spool_name.h"
+#include "collector/session/drainer.h"
+#include "collector/session/keeper.h"
+#include "collector/session/open_spool.h"
+#include "collector/session/system.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace gd::session {
+
+namespace {
+
+constinit ProcessPage g_beforeFirstUse{};
+/// Not wiped on fork: the child's record names its parent by it.
+std::atomic<std::uint64_t> g_lastProcessKey{0};
+std::atomic<const SourceHooks*> g_sources[8] = {};
+std::atomic<unsigned> g_sourceCount{0};
+std::atomic<const StackWalker*> g_walker{nullptr};
+pthread_key_t g_threadKey;
+std::atomic<int> g_threadKeyState{0}; ///< 0 none, 1 being made, 2 made
+
+std::uint32_t ownTid() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
+/// The page that a forked child finds zeroed.
+ProcessPage* processPage() noexcept {
+    ProcessPage* page = g_page.load(std::memory_order_acquire);
+    if (page != &g_beforeFirstUse) {
+        return page;
+    }
+    void* memory = mapMemory(4096);
+    if (memory == nullptr || madvise(memory, 4096, MADV_WIPEONFORK) != 0) {
+        if (memory != nullptr) {
+            munmap(memory, 4096);
+        }
+        // Linux before 4.14: without the wiped page a child could not be told from its parent.
+        g_beforeFirstUse.word.store(kWordOff, std::memory_order_release);
+        return nullptr;
+    }
+    auto* fresh = new (memory) ProcessPage{};
+    if (g_page.compare_exchange_strong(page, fresh, std::memory_order_acq_rel)) {
+        return fresh;
+    }
+    munmap(memory, 4096);
+    return page;
+}
+
+void threadEnded(void* value) noexcept {
+    auto* thread = static_cast<ThreadState*>(value);
+    SessionState* session = currentSession();
+    if (session == nullptr || thread->session != session) {
+        return; // a forked child: the parent's thread
+    }
+    thread->lane.busy.store(1, std::memory_order_relaxed);
+    session->ring.release(thread->lane);
+    thread->lane.busy.store(0, std::memory_order_release);
+    t_thread = nullptr;
+    thread->inUse.store(0, std::memory_order_release);
+}
+
+void watchThreadEnd(ThreadState* thread) noexcept {
+    int none = 0;
+    if (g_threadKeyState.compare_exchange_strong(none, 1)) {
+        g_threadKeyState.store(pthread_key_create(&g_threadKey, &threadEnded) == 0 ? 2 : 3);
+    }
+    if (g_threadKeyState.load() == 2) {
+        pthread_setspecific(g_threadKey, thread);
+    }
+}
+
+ThreadState* newThreadState(SessionState& session) noexcept {
+    for (ThreadState* thread = session.threads.load(std::memory_order_acquire); thread != nullptr;
+         thread = thread->next.load(std::memory_order_acquire)) {
+        std::uint32_t unused = 0;
+        if (thread->inUse.load(std::memory_order_relaxed) == 0
+            && thread->inUse.compare_exchange_strong(unused, 1, std::memory_order_acq_rel)) {
+            thread->lane.sequence = 0;
+            thread->openCallCount = 0;
+            thread->openRangeCount = 0;
+            thread->captureMode = 0;
+            return thread;
+        }
+    }
+    void* memory = mapMemory(sizeof(ThreadState));
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    auto* thread = new (memory) ThreadState;
+    thread->session = &session;
+    thread->inUse.store(1, std::memory_order_relaxed);
+    ThreadState* head = session.threads.load(std::memory_order_relaxed);
+    do {
+        thread->next.store(head, std::memory_order_relaxed);
+    } while (!session.threads.compare_exchange_weak(head, thread, std::memory_order_acq_rel));
+    return thread;
+}
+
+ThreadState* registerThread(SessionState& session) noexcept {
+    ThreadState* thread = newThreadState(session);
+    if (thread == nullptr) {
+        return nullptr;
+    }
+    thread->lane.thread = session.nextThread.fetch_add(1, std::memory_order_relaxed);
+    thread->tid = ownTid();
+    t_thread = thread;
+    watchThreadEnd(thread);
+
+    char name[17] = {};
+    prctl(PR_GET_NAME, name);
+    raw::Thread record{};
+    record.timeNs = monotonicNs();
+    record.thread = thread->lane.thread;
+    record.tid = thread->tid;
+    record.name = session.strings.string(name);
+    thread->name.store(record.name, std::memory_order_relaxed);
+    session.ring.appendHistory(record);
+    return thread;
+}
+
+/// nullptr: recording is impossible here, for good.
+SessionState* openSession() noexcept {
+    SessionState* session = openSpool(g_lastProcessKey.load());
+    if (session == nullptr) {
+        return nullptr;
+    }
+    g_lastProcessKey.store(session->identity.processKey);
+    session->control = mapControlPage(session->identity.spool);
+    void* drainerMemory = mapMemory(sizeof(Drainer));
+    void* keeperMemory = mapMemory(sizeof(Keeper));
+    if (drainerMemory == nullptr || keeperMemory == nullptr) {
+        return nullptr;
+    }
+    auto* keeper = new (keeperMemory) Keeper(*session);
+    if (!(new (drainerMemory) Drainer(*session))->start() || !keeper->start()) {
+        complain("cannot start the collector's threads: nothing is recorded in this process");
+        return nullptr;
+    }
+    return session;
+}
+
+/// The session of this process, opened now when this is the first record.
+SessionState* sessionOrOpen(ProcessPage& page) noexcept {
+    if (SessionState* session = page.session.load(std::memory_order_acquire); session != nullptr) {
+        return session;
+    }
+    const std::uint32_t self = ownTid();
+    std::uint32_t opener = 0;
+    if (page.opener.compare_exchange_strong(opener, self, std::memory_order_acq_rel)) {
+        SessionState* session = openSession();
+        if (session == nullptr) {
+            page.word.store(kWordOff, std::memory_order_release);
+            return nullptr;
+        }
+        page.session.store(session, std::memory_order_release);
+        publishLevel(initialLevel(session->control));
+        return session;
+    }
+    if (opener == self) {
+        return nullptr; // a signal handler inside the opening
+    }
+    // Another thread opens: that takes a millisecond or two, and a first record lost here could be a capture's begin.
+    constexpr int kMaxWaits = 200;
+    for (int i = 0; i < kMaxWaits && page.word.load(std::memory_order_acquire) == kWordUnknown; ++i) {
+        const timespec pause{0, 500'000};
+        nanosleep(&pause, nullptr);
+    }
+    return page.session.load(std::memory_order_acquire);
+}
+
+} // namespace
+
+std::atomic<ProcessPage*> g_page{&g_beforeFirstUse};
+thread_local ThreadState* t_thread = nullptr;
+
+ThreadState* enterSlowly() noexcept {
+    ProcessPage* page = processPage();
+    if (page == nullptr) {
+        return nullptr;
+    }
+    if (page->word.load(std::memory_order_acquire) == kWordUnknown) {
+        const char* spool = getenv(raw::kEnvSpool);
+        if (spool == nullptr || spool[0] == '\0') {
+            page->word.store(kWordOff, std::memory_order_release);
+            return nullptr;
+        }
+    }
+    SessionState* session = sessionOrOpen(*page);
+    if (session == nullptr || page->word.load(std::memory_order_acquire) < kWordOn) {
+        return nullptr;
+    }
+    if (t_thread != nullptr && t_thread->session == session) {
+        return t_thread;
+    }
+    return registerThread(*session);
+}
+
+void publishLevel(raw::RecordingLevel level) noexcept {
+    ProcessPage* page = g_page.load(std::memory_order_acquire);
+    const SessionState* session = page->session.load(std::memory_order_acquire);
+    const bool off = level == raw::RecordingLevel::Off || session == nullptr || session->stopped.load() != 0;
+    page->word.store(off ? kWordOff : kWordOn + static_cast<std::uint32_t>(level), std::memory_order_release);
+}
+
+raw::RecordingLevel publishedLevel() noexcept {
+    const std::uint32_t word = g_page.load(std::memory_order_acquire)->word.load(std::memory_order_acquire);
+    return word < kWordOn ? raw::RecordingLevel::Off : static_cast<raw::RecordingLevel>(word - kWordOn);
+}
+
+void stopCollecting(SessionState& session, const char* why) noexcept {
+    if (session.stopped.exchange(1) != 0) {
+        return;
+    }
+    g_page.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
+    char text[PATH_MAX + 128];
+    formatInto(text, why, "; recording of process ", decimal(session.identity.pid), " stops here, the job goes on");
+    complain(text);
+}
+
+void writeFact(SessionState& session, std::string_view key, std::string_view value) noexcept {
+    raw::ProcessFact record{};
+    record.timeNs = monotonicNs();
+    record.key = session.strings.string(key);
+    record.value = session.strings.string(value);
+    session.ring.appendHistory(record);
+}
+
+void writeIssue(
+    SessionState& session, raw::IssueSeverity severity, std::string_view code, std::string_view detail) noexcept {
+    raw::Issue record{};
+    record.timeNs = monotonicNs();
+    record.severity = static_cast<std::uint32_t>(severity);
+    record.code = session.strings.string(code);
+    record.detail = session.strings.string(detail);
+    session.ring.appendHistory(record);
+}
+
+void writeCoverage(SessionState& session, raw::CoverageSource source, raw::CoverageState state,
+    std::string_view reason) noexcept {
+    raw::Coverage record{};
+    record.timeNs = monotonicNs();
+    record.source = static_cast<std::uint32_t>(source);
+    record.state = static_cast<std::uint32_t>(state);
+    record.reason = session.strings.string(reason);
+    session.ring.appendHistory(record);
+}
+
+void registerSource(const SourceHooks* hooks) noexcept {
+    const unsigned index = g_sourceCount.load();
+    for (unsigned i = 0; i < index; ++i) {
+        if (g_sources[i].load() == hooks) {
+            return;
+        }
+    }
+    if (index < sizeof g_sources / sizeof g_sources[0]) {
+        g_sources[index].store(hooks);
+        g_sourceCount.store(index + 1, std::memory_order_release);
+    }
+}
+
+unsigned sourceCount() noexcept { return g_sourceCount.load(std::memory_order_acquire); }
+const SourceHooks* source(unsigned index) noexcept { return g_sources[index].load(); }
+
+void setStackWalker(const StackWalker* walker) noexcept { g_walker.store(walker, std::memory_order_release); }
+const StackWalker* stackWalker() noexcept { return g_walker.load(std::memory_order_acquire); }
+
+} // namespace gd::session

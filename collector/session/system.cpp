@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/system.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace gd::session {
+
+bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept {
+    // Static thread-local storage of a large job counts against the stack, so not the smallest possible one.
+    constexpr std::size_t kStackBytes = 1 << 20;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    pthread_attr_setstacksize(&attributes, kStackBytes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread{};
+    const int error = pthread_create(&thread, &attributes, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (error == 0) {
+        pthread_setname_np(thread, name);
+    }
+    return error == 0;
+}
+
+const char* errorText(int number) noexcept {
+    const char* text = strerrordesc_np(number);
+    return text != nullptr ? text : "unknown error";
+}
+
+std::size_t readFile(const char* path, char* buffer, std::size_t capacity) noexcept {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    std::size_t length = 0;
+    while (fd >= 0 && length + 1 < capacity) {
+        const ssize_t got = read(fd, buffer + length, capacity - 1 - length);
+        if (got <= 0) {
+            break;
+        }
+        length += static_cast<std::size_t>(got);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    buffer[length] = '\0';
+    return length;
+}
+
+std::uint64_t randomNumber() noexcept {
+    std::uint64_t number = 0;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+        timespec now{};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        number = static_cast<std::uint64_t>(now.tv_nsec) << 32 ^ static_cast<std::uint64_t>(now.tv_sec)
+            ^ static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15;
+    }
+    return number == 0 ? 1 : number;
+}
+
+bool ensurePrivateFolder(const char* path) noexcept {
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        return false;
+    }
+    struct stat status{};
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()
+        && (status.st_mode & 077) == 0;
+}
+
+void complain(std::string_view text) noexcept {
+    constexpr char kPrefix[] = "graphdoctor: ";
+    char newline = '\n';
+    iovec parts[3] = {{const_cast<char*>(kPrefix), sizeof kPrefix - 1},
+        {const_cast<char*>(text.data()), text.size()}, {&newline, 1}};
+    if (writev(STDERR_FILENO, parts, 3) < 0) {
+        return; // nobody listens
+    }
+}
+
+std::size_t joinInto(char* buffer, std::size_t capacity, const std::string_view* parts, std::size_t count) noexcept {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t room = capacity - 1 - length;
+        const std::size_t bytes = parts[i].size() < room ? parts[i].size() : room;
+        std::memcpy(buffer + length, parts[i].data(), bytes);
+        length += bytes;
+    }
+    buffer[length] = '\0';
+    return length;
+}
+
+Digits decimal(std::uint64_t number) noexcept {
+    char reversed[20];
+    std::size_t count = 0;
+    do {
+        reversed[count++] = static_cast<char>('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    Digits digits{};
+    for (std::size_t i = 0; i < count; ++i) {
+        digits.text[i] = reversed[count - 1 - i];
+    }
+    return digits;
+}
+
+Digits hex16(std::uint64_t number) noexcept {
+    Digits digits{};
+    for (unsigned i = 0; i < 16; ++i) {
+        digits.text[i] = "0123456789abcdef"[number >> (60 - 4 * i) & 15];
+    }
+    return digits;
+}
+
+} // namespace gd::session

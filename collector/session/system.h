@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gd::session {
+
+/// A detached thread of ours, with every signal blocked (the job's handlers must never run on it). `name` is at most
+/// 15 bytes. False when the kernel refuses one.
+bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept;
+
+/// What errno `number` means, in words.
+const char* errorText(int number) noexcept;
+
+/// Reads at most `capacity - 1` bytes of a file and ends them with a 0. Returns the length, 0 on failure.
+std::size_t readFile(const char* path, char* buffer, std::size_t capacity) noexcept;
+
+/// A 64-bit number that no other process has; never 0.
+std::uint64_t randomNumber() noexcept;
+
+/// `path` is a folder of ours (owner = effective user, no access for others), created when it is missing.
+bool ensurePrivateFolder(const char* path) noexcept;
+
+/// One line on stderr, "graphdoctor: " in front.
+void complain(std::string_view text) noexcept;
+
+/// Joins `parts` into `buffer`, cut where it is full, always ended with a 0. Returns the length.
+std::size_t joinInto(char* buffer, std::size_t capacity, const std::string_view* parts, std::size_t count) noexcept;
+template <std::size_t N, class... Parts> std::size_t formatInto(char (&buffer)[N], const Parts&... parts) noexcept {
+    const std::string_view views[] = {std::string_view(parts)...};
+    return joinInto(buffer, N, views, sizeof...(parts));
+}
+
+/// Decimal or hexadecimal digits of a number, for formatInto.
+struct Digits {
+    char text[21];
+    operator std::string_view() const noexcept { return text; }
+};
+Digits decimal(std::uint64_t number) noexcept;
+Digits hex16(std::uint64_t number) noexcept;
+
+} // namespace gd::session
