@@ -27,13 +27,16 @@ bool enqueues(std::uint16_t api) noexcept {
     case GD_API_CLASS_COMM:
         return true;
     default:
-        return api == GD_API_MEM_ALLOC_ASYNC || api == GD_API_MEM_ALLOC_FROM_POOL_ASYNC || api == GD_API_MEM_FREE_ASYNC
-            || api == GD_API_STREAM_WRITE_VALUE || api == GD_API_STREAM_BATCH_MEM_OP;
+        return api == GD_API_MEM_ALLOC_ASYNC || api == GD_API_MEM_ALLOC_FROM_POOL_ASYNC
+            || api == GD_API_MEM_FREE_ASYNC || api == GD_API_STREAM_WRITE_VALUE
+            || api == GD_API_STREAM_BATCH_MEM_OP;
     }
 }
 
 /// The call works on the legacy default stream although it names no stream.
-bool impliesLegacyStream(std::uint16_t api) noexcept { return apiClass(api) == GD_API_CLASS_COPY_SYNC; }
+bool impliesLegacyStream(std::uint16_t api) noexcept {
+    return apiClass(api) == GD_API_CLASS_COPY_SYNC;
+}
 
 } // namespace
 
@@ -73,7 +76,9 @@ void CaptureMachine::streamCreated(std::uint64_t stream, std::uint32_t flags) no
     }
 }
 
-void CaptureMachine::streamDestroyed(std::uint64_t stream) noexcept { m_streams.erase(stream); }
+void CaptureMachine::streamDestroyed(std::uint64_t stream) noexcept {
+    m_streams.erase(stream);
+}
 
 void CaptureMachine::eventDestroyed(std::uint64_t event) noexcept {
     if (EventState* state = m_events.find(event); state != nullptr) {
@@ -242,8 +247,9 @@ void CaptureMachine::join(Capture& capture, const CaptureCall& call, const Event
 
 void CaptureMachine::worked(const CaptureCall& call) noexcept {
     const StreamState* stream = m_streams.find(call.stream);
-    Capture* capture
-        = stream != nullptr && stream->capture != 0 && stream->member < kMaxMembers ? find(stream->capture) : nullptr;
+    Capture* capture = stream != nullptr && stream->capture != 0 && stream->member < kMaxMembers
+        ? find(stream->capture)
+        : nullptr;
     if (capture != nullptr) {
         ++capture->clocks[stream->member].of[stream->member];
     }
@@ -252,7 +258,8 @@ void CaptureMachine::worked(const CaptureCall& call) noexcept {
 std::uint16_t CaptureMachine::relation(
     const Capture& capture, const CaptureCall& call, const EventState* event) noexcept {
     unsigned bits = 0;
-    const auto set = [&bits](bool holds, raw::CaptureRelation bit) noexcept { bits |= holds ? unsigned{bit} : 0u; };
+    const auto set
+        = [&bits](bool holds, raw::CaptureRelation bit) noexcept { bits |= holds ? unsigned{bit} : 0u; };
     set(call.thread == capture.thread, raw::kSameThread);
     set(captureOf(call.stream) == capture.id, raw::kMemberStream);
     set(event != nullptr && event->capture == capture.id, raw::kMemberEvent);
@@ -355,7 +362,9 @@ void CaptureMachine::close(std::size_t index) noexcept {
             }
         }
     } else {
-        m_streams.forEach([id](std::uint64_t, StreamState& state) { state.capture = state.capture == id ? 0 : state.capture; });
+        m_streams.forEach([id](std::uint64_t, StreamState& state) {
+            state.capture = state.capture == id ? 0 : state.capture;
+        });
     }
     m_open[index] = m_open[m_open.size() - 1];
     m_open.pop();

@@ -38,11 +38,12 @@ protected:
     ~CaptureRecords() = default;
 };
 
-/// Follows the captures of a process from finished calls alone: begin, members that join through an event recorded
-/// inside and waited for, calls that fail while one is open, end. Work on a member that the origin stream does not
-/// wait for is found with one counter a member and stream (a vector clock), so a 904 names the stray stream.
-/// Rules of captures: CUDA C++ Programming Guide, "Creating a Graph Using Stream Capture"; error numbers: cuda.h.
-/// Not synchronised. Calls must arrive in an order that respects each stream and event.
+/// Follows the captures of a process from finished calls alone: begin, members that join through an event
+/// recorded inside and waited for, calls that fail while one is open, end. Work on a member that the origin
+/// stream does not wait for is found with one counter a member and stream (a vector clock), so a 904 names
+/// the stray stream. Rules of captures: CUDA C++ Programming Guide, "Creating a Graph Using Stream Capture";
+/// error numbers: cuda.h. Not synchronised. Calls must arrive in an order that respects each stream and
+/// event.
 class CaptureMachine {
 public:
     explicit CaptureMachine(CaptureRecords& records) noexcept
@@ -62,10 +63,13 @@ public:
     void forget() noexcept;
 
     /// 600 (not ready) and 704 (peer access already enabled) fail nothing.
-    static bool isFailure(std::int32_t result) noexcept { return result != 0 && result != 600 && result != 704; }
+    static bool isFailure(std::int32_t result) noexcept {
+        return result != 0 && result != 600 && result != 704;
+    }
 
 private:
-    static constexpr unsigned kMaxMembers = 32; ///< of a capture whose joins are followed; more are members only
+    static constexpr unsigned kMaxMembers
+        = 32; ///< of a capture whose joins are followed; more are members only
     static constexpr unsigned kMaxFailures = 16;
     static constexpr unsigned kMaxFailedCaptures = 8; ///< captures that get a record of one failing call
 

@@ -51,7 +51,9 @@ std::uint64_t countRecords(const char* payload, std::uint32_t bytes) noexcept {
 
 } // namespace
 
-bool Drainer::start() noexcept { return startThread("gd-drain", &Drainer::run, this); }
+bool Drainer::start() noexcept {
+    return startThread("gd-drain", &Drainer::run, this);
+}
 
 void* Drainer::run(void* self) noexcept {
     static_cast<Drainer*>(self)->loop();
@@ -63,7 +65,8 @@ void Drainer::loop() noexcept {
     Ring& ring = m_session.ring;
     if (!ring.prepare()) {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_smaller",
-            "shared memory ran out while the ring was being allocated: its pool stays smaller than asked for");
+            "shared memory ran out while the ring was being allocated: its pool stays smaller than asked "
+            "for");
     }
     unsigned quiet = 0;
     std::int64_t pollNs = kPollNs;
@@ -164,7 +167,8 @@ bool Drainer::write(const ChunkHeader& header, const char* payload) noexcept {
     raw::RingHeader& ringHeader = m_session.ring.header();
     const bool isEvents = header.lane == static_cast<std::uint8_t>(Lane::Events);
     const std::uint64_t records = countRecords(payload, header.usedBytes);
-    const std::uint64_t limit = isEvents && m_session.control != nullptr ? m_session.control->maxEventBytes : 0;
+    const std::uint64_t limit
+        = isEvents && m_session.control != nullptr ? m_session.control->maxEventBytes : 0;
     if (limit != 0 && m_session.segment.bytes() > limit) {
         raw::LossCounters& loss = ringHeader.loss[static_cast<int>(Lane::Events)];
         std::atomic_ref(loss.droppedRecords).fetch_add(records, std::memory_order_relaxed);
@@ -179,7 +183,8 @@ bool Drainer::write(const ChunkHeader& header, const char* payload) noexcept {
     if (!m_session.segment.append(header, payload)) {
         std::atomic_ref(ringHeader.loss[header.lane].failedWrites).fetch_add(1, std::memory_order_relaxed);
         char why[160];
-        formatInto(why, "cannot write ", m_session.identity.segmentPath, ": ", errorText(m_session.segment.error()));
+        formatInto(
+            why, "cannot write ", m_session.identity.segmentPath, ": ", errorText(m_session.segment.error()));
         writeIssue(m_session, raw::IssueSeverity::DataLoss, "segment_write_failed", why);
         stopCollecting(m_session, why);
         return false;
@@ -200,7 +205,8 @@ void Drainer::reclaimIdle(std::int64_t nowNs, bool all) noexcept {
             continue;
         }
         // Only a hint: the chunk may change hands meanwhile, then another idle time starts.
-        const auto used = std::atomic_ref(const_cast<std::uint32_t&>(chunk->usedBytes)).load(std::memory_order_relaxed);
+        const auto used
+            = std::atomic_ref(const_cast<std::uint32_t&>(chunk->usedBytes)).load(std::memory_order_relaxed);
         if (chunk != lane.seenChunk || used != lane.seenUsedBytes) {
             lane.seenChunk = chunk;
             lane.seenUsedBytes = used;

@@ -7,9 +7,9 @@
 
 namespace gd::session {
 
-/// The thread that moves full chunks from the ring to the segment. It looks every 2 ms while there is traffic (less
-/// often when there is none) and is woken early only when less than half of the pool is free, because a wake at
-/// every chunk costs its writer 40-50 us. It also asks idle threads for their chunks.
+/// The thread that moves full chunks from the ring to the segment. It looks every 2 ms while there is traffic
+/// (less often when there is none) and is woken early only when less than half of the pool is free, because a
+/// wake at every chunk costs its writer 40-50 us. It also asks idle threads for their chunks.
 class Drainer {
 public:
     explicit Drainer(SessionState& session) noexcept

@@ -131,8 +131,8 @@ bool Interner::writeString(raw::StringRef id, std::string_view text) noexcept {
     return true;
 }
 
-raw::StackRef Interner::stack(const std::uint64_t* native, unsigned nativeCount, const raw::PythonFrame* python,
-    unsigned pythonCount) noexcept {
+raw::StackRef Interner::stack(const std::uint64_t* native, unsigned nativeCount,
+    const raw::PythonFrame* python, unsigned pythonCount) noexcept {
     if (nativeCount == 0 && pythonCount == 0) {
         return 0;
     }
@@ -149,7 +149,8 @@ raw::StackRef Interner::stack(const std::uint64_t* native, unsigned nativeCount,
     if (pythonBytes != 0) {
         std::memcpy(bytes + nativeBytes, python, pythonBytes);
     }
-    const std::string_view key(bytes - sizeof buffer.counts, sizeof buffer.counts + nativeBytes + pythonBytes);
+    const std::string_view key(
+        bytes - sizeof buffer.counts, sizeof buffer.counts + nativeBytes + pythonBytes);
     return intern(m_stacks, key, [&](std::uint32_t id) noexcept {
         raw::Stack record{};
         record.id = id;

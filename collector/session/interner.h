@@ -11,9 +11,9 @@
 
 namespace gd::session {
 
-/// Numbers strings, stacks and kernel shapes and writes each once to the history lane, before anybody can use its
-/// number. Any thread. Equal contents give equal ids; ids count from 1. 0 is returned for the empty string, and when
-/// memory or the pool is exhausted (the next attempt tries again).
+/// Numbers strings, stacks and kernel shapes and writes each once to the history lane, before anybody can use
+/// its number. Any thread. Equal contents give equal ids; ids count from 1. 0 is returned for the empty
+/// string, and when memory or the pool is exhausted (the next attempt tries again).
 class Interner {
 public:
     /// `firstString`: smaller string ids were used up by the opener of the segment.

@@ -24,7 +24,9 @@ std::uint32_t load(const std::uint32_t& word) noexcept {
 
 } // namespace
 
-bool Keeper::start() noexcept { return startThread("gd-keeper", &Keeper::run, this); }
+bool Keeper::start() noexcept {
+    return startThread("gd-keeper", &Keeper::run, this);
+}
 
 void* Keeper::run(void* self) noexcept {
     static_cast<Keeper*>(self)->loop();
@@ -116,7 +118,8 @@ void Keeper::changeLevel(raw::RecordingLevel level, std::uint32_t window) noexce
     m_window = window;
     if (level == raw::RecordingLevel::Off) {
         publishLevel(level);
-        // What happens from now on is not seen: an open capture may end, so it must not look as if it never did.
+        // What happens from now on is not seen: an open capture may end, so it must not look as if it never
+        // did.
         SpinGuard guard(m_session.captureLock);
         m_session.captures.forget();
         m_session.openCaptures.store(0, std::memory_order_relaxed);
@@ -185,8 +188,10 @@ void Keeper::writeCounters(std::int64_t nowNs) noexcept {
             m_session.ring.appendHistory(record);
         }
     };
-    write("collector.queries_left_out", m_session.queriesLeftOut.load(std::memory_order_relaxed), m_queriesLeftOut);
-    write("collector.stacks_left_out", m_session.stacksLeftOut.load(std::memory_order_relaxed), m_stacksLeftOut);
+    write("collector.queries_left_out", m_session.queriesLeftOut.load(std::memory_order_relaxed),
+        m_queriesLeftOut);
+    write("collector.stacks_left_out", m_session.stacksLeftOut.load(std::memory_order_relaxed),
+        m_stacksLeftOut);
 }
 
 } // namespace gd::session

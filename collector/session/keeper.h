@@ -8,8 +8,8 @@
 
 namespace gd::session {
 
-/// The collector's own thread: writes the process's facts, watches the control page and loaded modules, renames
-/// threads, and calls the hooks of the sources, every 50 ms.
+/// The collector's own thread: writes the process's facts, watches the control page and loaded modules,
+/// renames threads, and calls the hooks of the sources, every 50 ms.
 class Keeper {
 public:
     explicit Keeper(SessionState& session) noexcept

@@ -36,7 +36,8 @@ public:
         if (m_used + bytes > sizeof m_payload) {
             return;
         }
-        record.header = {static_cast<std::uint16_t>(R::kKind), static_cast<std::uint16_t>(bytes / 8), m_records++};
+        record.header
+            = {static_cast<std::uint16_t>(R::kKind), static_cast<std::uint16_t>(bytes / 8), m_records++};
         std::memcpy(m_payload + m_used, &record, sizeof record);
         std::memcpy(m_payload + m_used + sizeof record, tail.data(), tail.size());
         m_used += bytes;
@@ -110,10 +111,11 @@ std::uint64_t wantedRingBytes() noexcept {
     return wanted == 0 ? kDefaultRingBytes : wanted < kLeastRingBytes ? kLeastRingBytes : wanted;
 }
 
-/// A ring in `folder`, at most an eighth of what is free there and within the job's own file size limit (beyond
-/// which the kernel would send the job a signal).
-bool ringIn(const char* folder, Ring& ring, Ring::Options options, Identity& identity, const char* stem) noexcept {
-    struct statvfs space{};
+/// A ring in `folder`, at most an eighth of what is free there and within the job's own file size limit
+/// (beyond which the kernel would send the job a signal).
+bool ringIn(
+    const char* folder, Ring& ring, Ring::Options options, Identity& identity, const char* stem) noexcept {
+    struct statvfs space { };
     rlimit limit{};
     if (statvfs(folder, &space) != 0 || getrlimit(RLIMIT_FSIZE, &limit) != 0) {
         return false;
@@ -141,7 +143,7 @@ bool ringIn(const char* folder, Ring& ring, Ring::Options options, Identity& ide
 }
 
 bool isTmpfs(const char* folder) noexcept {
-    struct statfs status{};
+    struct statfs status { };
     return statfs(folder, &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
@@ -160,7 +162,8 @@ bool openRing(SessionState& session, const Ring::Options& options, const char* s
     if (!ringIn(identity.spool, session.ring, options, identity, stem)) {
         return false;
     }
-    formatInto(identity.ringNote, "no shared memory to be had: the ring lies in the spool folder, appends may stall");
+    formatInto(identity.ringNote,
+        "no shared memory to be had: the ring lies in the spool folder, appends may stall");
     return true;
 }
 
@@ -185,7 +188,8 @@ raw::ProcessStart processStart(const Identity& identity) noexcept {
     return start;
 }
 
-/// Fact strings whose number is known before the ring exists: ring_path and its value, segment_path and its value.
+/// Fact strings whose number is known before the ring exists: ring_path and its value, segment_path and its
+/// value.
 constexpr raw::StringRef kFirstStrings = 4;
 
 } // namespace
@@ -238,7 +242,8 @@ SessionState* openSpool(std::uint64_t parentKey) noexcept {
         removeFiles(identity);
         return nullptr;
     }
-    std::atomic_ref(session->ring.header().segmentBytes).store(session->segment.bytes(), std::memory_order_release);
+    std::atomic_ref(session->ring.header().segmentBytes)
+        .store(session->segment.bytes(), std::memory_order_release);
     munmap(chunkMemory, sizeof(FirstChunk));
     return session;
 }
@@ -250,7 +255,7 @@ const raw::ControlPage* mapControlPage(const char* spool) noexcept {
     if (fd < 0) {
         return nullptr;
     }
-    struct stat status{};
+    struct stat status { };
     void* map = MAP_FAILED;
     if (fstat(fd, &status) == 0 && status.st_size >= raw::kControlPageBytes && status.st_uid == geteuid()) {
         map = mmap(nullptr, raw::kControlPageBytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -274,7 +279,8 @@ raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept {
     if (text != nullptr) {
         static constexpr const char* kNames[] = {"off", "history", "light", "standard", "full"};
         for (std::uint32_t i = 0; i <= kHighest; ++i) {
-            if (std::strcmp(text, kNames[i]) == 0 || (text[0] == static_cast<char>('0' + i) && text[1] == '\0')) {
+            if (std::strcmp(text, kNames[i]) == 0
+                || (text[0] == static_cast<char>('0' + i) && text[1] == '\0')) {
                 return static_cast<raw::RecordingLevel>(i);
             }
         }

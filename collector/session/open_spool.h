@@ -7,9 +7,10 @@
 
 namespace gd::session {
 
-/// Finds the spool folder of the environment, creates ring and segment there and writes the segment's first chunk
-/// (ProcessStart, where the ring is). Runs on the user's thread at its first record, so it does the least that is
-/// needed, about a millisecond. nullptr: not possible, said on stderr once. `parentKey`: a forked child's parent.
+/// Finds the spool folder of the environment, creates ring and segment there and writes the segment's first
+/// chunk (ProcessStart, where the ring is). Runs on the user's thread at its first record, so it does the
+/// least that is needed, about a millisecond. nullptr: not possible, said on stderr once. `parentKey`: a
+/// forked child's parent.
 SessionState* openSpool(std::uint64_t parentKey) noexcept;
 
 /// The control page of the folder, mapped read-only; nullptr when there is none.

@@ -70,8 +70,8 @@ LiveRange* PointerMap::find(std::uint64_t address) noexcept {
 
 void PointerMap::removeAt(std::size_t leafIndex, std::uint32_t position) noexcept {
     Leaf& leaf = m_leaves[leafIndex];
-    std::memmove(leaf.ranges + position, leaf.ranges + position + 1,
-        (leaf.count - position - 1) * sizeof(LiveRange));
+    std::memmove(
+        leaf.ranges + position, leaf.ranges + position + 1, (leaf.count - position - 1) * sizeof(LiveRange));
     --leaf.count;
     --m_size;
     if (leaf.count != 0) {
@@ -154,7 +154,8 @@ bool PointerMap::insert(const LiveRange& wanted) noexcept {
     }
     Leaf& leaf = m_leaves[leafIndex];
     const std::uint32_t position = positionIn(leaf, range.address);
-    std::memmove(leaf.ranges + position + 1, leaf.ranges + position, (leaf.count - position) * sizeof(LiveRange));
+    std::memmove(
+        leaf.ranges + position + 1, leaf.ranges + position, (leaf.count - position) * sizeof(LiveRange));
     leaf.ranges[position] = range;
     ++leaf.count;
     ++m_size;

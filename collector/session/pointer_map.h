@@ -17,9 +17,9 @@ struct LiveRange {
     std::uint32_t referenced; ///< 1: a graph node points or pointed into it
 };
 
-/// Live allocations by address: "which one holds this word?". Ranges do not overlap; an insert over older ones
-/// forgets those (their free was not seen). Leaves of up to 256 sorted ranges below one sorted array, so that an
-/// insert moves kilobytes, not the whole set, and a lookup is two binary searches. Not synchronised.
+/// Live allocations by address: "which one holds this word?". Ranges do not overlap; an insert over older
+/// ones forgets those (their free was not seen). Leaves of up to 256 sorted ranges below one sorted array, so
+/// that an insert moves kilobytes, not the whole set, and a lookup is two binary searches. Not synchronised.
 class PointerMap {
 public:
     PointerMap() = default;

@@ -77,21 +77,22 @@ void factFrom(SessionState& session, std::string_view key, const char* value) no
 }
 
 void writeLauncher(SessionState& session) noexcept {
-    const char* launcher = getenv("TORCHELASTIC_RUN_ID") != nullptr ? "torchrun"
-        : getenv("OMPI_COMM_WORLD_RANK") != nullptr                 ? "openmpi"
-        : getenv("SLURM_PROCID") != nullptr                         ? "slurm"
+    const char* launcher = getenv("TORCHELASTIC_RUN_ID") != nullptr       ? "torchrun"
+        : getenv("OMPI_COMM_WORLD_RANK") != nullptr                       ? "openmpi"
+        : getenv("SLURM_PROCID") != nullptr                               ? "slurm"
         : getenv("PMI_RANK") != nullptr || getenv("PMIX_RANK") != nullptr ? "pmi"
-        : getenv("RANK") != nullptr                                 ? "environment"
-                                                                    : nullptr;
+        : getenv("RANK") != nullptr                                       ? "environment"
+                                                                          : nullptr;
     factFrom(session, "launcher", launcher);
-    factFrom(session, "rank", firstSet({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}));
-    factFrom(session, "world_size",
-        firstSet({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
+    factFrom(
+        session, "rank", firstSet({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}));
+    factFrom(
+        session, "world_size", firstSet({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
     factFrom(session, "local_rank",
         firstSet({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}));
     factFrom(session, "job_id",
-        firstSet({"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PBS_JOBID",
-            "LSB_JOBID"}));
+        firstSet({"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",
+            "PBS_JOBID", "LSB_JOBID"}));
 }
 
 void writeEnvironment(SessionState& session) noexcept {
@@ -125,10 +126,12 @@ bool namesSecret(std::string_view name) noexcept {
 }
 
 bool isRecordedVariable(std::string_view name) noexcept {
-    static constexpr std::string_view kPrefixes[] = {"CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVTX_", "NVIDIA_",
-        "TORCH", "PYTORCH_", "OMPI_", "SLURM_", "PMI_", "PMIX_", "UCX_", "FI_", "GRAPHDOCTOR_", "OMP_", "MKL_"};
-    static constexpr std::string_view kNames[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "RANK", "WORLD_SIZE",
-        "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "TRITON_CACHE_DIR"};
+    static constexpr std::string_view kPrefixes[]
+        = {"CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVTX_", "NVIDIA_", "TORCH", "PYTORCH_", "OMPI_", "SLURM_",
+            "PMI_", "PMIX_", "UCX_", "FI_", "GRAPHDOCTOR_", "OMP_", "MKL_"};
+    static constexpr std::string_view kNames[]
+        = {"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+            "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "TRITON_CACHE_DIR"};
     for (const std::string_view prefix : kPrefixes) {
         if (name.substr(0, prefix.size()) == prefix) {
             return true;
@@ -176,7 +179,8 @@ void writeProcessFacts(SessionState& session) noexcept {
     if (text != nullptr) {
         std::size_t length = readFile("/proc/self/cmdline", text, kCommandLineBytes);
         length -= length != 0 && text[length - 1] == '\0' ? 1 : 0;
-        const std::size_t masked = maskCommandLine({text, length}, text + kCommandLineBytes, kCommandLineBytes);
+        const std::size_t masked
+            = maskCommandLine({text, length}, text + kCommandLineBytes, kCommandLineBytes);
         writeFact(session, "command_line", {text + kCommandLineBytes, masked});
         munmap(text, 2 * kCommandLineBytes);
     }

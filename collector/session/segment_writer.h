@@ -8,14 +8,14 @@
 
 namespace gd::session {
 
-/// The segment file of a process: chunks appended with write(), so that a full disk is an error code and never a
-/// signal. One thread at a time: first the opener, then the drainer.
+/// The segment file of a process: chunks appended with write(), so that a full disk is an error code and
+/// never a signal. One thread at a time: first the opener, then the drainer.
 class SegmentWriter {
 public:
     /// Creates the file; false with errno when that fails.
     bool open(const char* path) noexcept;
-    /// Appends a chunk: `header` with usedBytes set, its checksum is computed here. After an error the file is cut
-    /// back to its last whole chunk and nothing more is written: false, error() says why.
+    /// Appends a chunk: `header` with usedBytes set, its checksum is computed here. After an error the file
+    /// is cut back to its last whole chunk and nothing more is written: false, error() says why.
     bool append(const raw::ChunkHeader& header, const void* payload) noexcept;
     /// Bytes that are completely written.
     std::uint64_t bytes() const noexcept { return m_bytes; }

@@ -30,7 +30,9 @@ std::atomic<const StackWalker*> g_walker{nullptr};
 pthread_key_t g_threadKey;
 std::atomic<int> g_threadKeyState{0}; ///< 0 none, 1 being made, 2 made
 
-std::uint32_t ownTid() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+std::uint32_t ownTid() noexcept {
+    return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
 
 /// The page that a forked child finds zeroed.
 ProcessPage* processPage() noexcept {
@@ -168,7 +170,8 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
     if (opener == self) {
         return nullptr; // a signal handler inside the opening
     }
-    // Another thread opens: that takes a millisecond or two, and a first record lost here could be a capture's begin.
+    // Another thread opens: that takes a millisecond or two, and a first record lost here could be a
+    // capture's begin.
     constexpr int kMaxWaits = 200;
     for (int i = 0; i < kMaxWaits && page.word.load(std::memory_order_acquire) == kWordUnknown; ++i) {
         const timespec pause{0, 500'000};
@@ -222,7 +225,8 @@ void stopCollecting(SessionState& session, const char* why) noexcept {
     }
     g_page.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
     char text[PATH_MAX + 128];
-    formatInto(text, why, "; recording of process ", decimal(session.identity.pid), " stops here, the job goes on");
+    formatInto(
+        text, why, "; recording of process ", decimal(session.identity.pid), " stops here, the job goes on");
     complain(text);
 }
 
@@ -234,8 +238,8 @@ void writeFact(SessionState& session, std::string_view key, std::string_view val
     session.ring.appendHistory(record);
 }
 
-void writeIssue(
-    SessionState& session, raw::IssueSeverity severity, std::string_view code, std::string_view detail) noexcept {
+void writeIssue(SessionState& session, raw::IssueSeverity severity, std::string_view code,
+    std::string_view detail) noexcept {
     raw::Issue record{};
     record.timeNs = monotonicNs();
     record.severity = static_cast<std::uint32_t>(severity);
@@ -267,10 +271,18 @@ void registerSource(const SourceHooks* hooks) noexcept {
     }
 }
 
-unsigned sourceCount() noexcept { return g_sourceCount.load(std::memory_order_acquire); }
-const SourceHooks* source(unsigned index) noexcept { return g_sources[index].load(); }
+unsigned sourceCount() noexcept {
+    return g_sourceCount.load(std::memory_order_acquire);
+}
+const SourceHooks* source(unsigned index) noexcept {
+    return g_sources[index].load();
+}
 
-void setStackWalker(const StackWalker* walker) noexcept { g_walker.store(walker, std::memory_order_release); }
-const StackWalker* stackWalker() noexcept { return g_walker.load(std::memory_order_acquire); }
+void setStackWalker(const StackWalker* walker) noexcept {
+    g_walker.store(walker, std::memory_order_release);
+}
+const StackWalker* stackWalker() noexcept {
+    return g_walker.load(std::memory_order_acquire);
+}
 
 } // namespace gd::session

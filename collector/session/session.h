@@ -33,7 +33,8 @@ inline std::int64_t monotonicNs() noexcept {
     return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-/// Opens the session and registers the calling thread where that is still to be done; nullptr: nothing to record.
+/// Opens the session and registers the calling thread where that is still to be done; nullptr: nothing to
+/// record.
 ThreadState* enterSlowly() noexcept;
 /// The session of this process, nullptr before its first record. Any thread.
 inline SessionState* currentSession() noexcept {
@@ -57,7 +58,8 @@ public:
         }
         if (thread != nullptr && thread->lane.busy.load(std::memory_order_relaxed) == 0) {
             thread->lane.busy.store(1, std::memory_order_relaxed);
-            // The drainer's membarrier orders this store before what follows; here only the compiler must not.
+            // The drainer's membarrier orders this store before what follows; here only the compiler must
+            // not.
             std::atomic_signal_fence(std::memory_order_seq_cst);
             m_thread = thread;
         } else {
@@ -94,6 +96,9 @@ void writeIssue(SessionState& session, raw::IssueSeverity severity, std::string_
     std::string_view detail) noexcept;
 void writeCoverage(SessionState& session, raw::CoverageSource source, raw::CoverageState state,
     std::string_view reason) noexcept;
+
+/// How stacks are walked, nullptr = not at all.
+const StackWalker* stackWalker() noexcept;
 
 /// Hooks of the registered sources, for the collector's own thread.
 template <class Call> void forEachSource(Call call) noexcept;

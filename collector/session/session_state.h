@@ -18,7 +18,8 @@
 
 namespace gd::session {
 
-/// At most `perSecond` tokens a second; any thread, lock-free, a few too many at the turn of a second do no harm.
+/// At most `perSecond` tokens a second; any thread, lock-free, a few too many at the turn of a second do no
+/// harm.
 class RateLimit {
 public:
     explicit constexpr RateLimit(std::uint32_t perSecond) noexcept
@@ -71,8 +72,8 @@ struct Identity {
     char ringNote[128] = {}; ///< why the ring is smaller or elsewhere than asked for
 };
 
-/// All state of one process's recording. Lives in mapped memory until the process ends; a forked child builds a new
-/// one and never looks at the inherited one (its locks and ring belong to the parent).
+/// All state of one process's recording. Lives in mapped memory until the process ends; a forked child builds
+/// a new one and never looks at the inherited one (its locks and ring belong to the parent).
 struct SessionState {
     explicit SessionState(raw::StringRef firstString) noexcept
         : strings(ring, firstString) { }

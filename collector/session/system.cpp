@@ -74,7 +74,7 @@ bool ensurePrivateFolder(const char* path) noexcept {
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         return false;
     }
-    struct stat status{};
+    struct stat status { };
     return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()
         && (status.st_mode & 077) == 0;
 }
@@ -89,7 +89,8 @@ void complain(std::string_view text) noexcept {
     }
 }
 
-std::size_t joinInto(char* buffer, std::size_t capacity, const std::string_view* parts, std::size_t count) noexcept {
+std::size_t joinInto(
+    char* buffer, std::size_t capacity, const std::string_view* parts, std::size_t count) noexcept {
     std::size_t length = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t room = capacity - 1 - length;

@@ -7,8 +7,8 @@
 
 namespace gd::session {
 
-/// A detached thread of ours, with every signal blocked (the job's handlers must never run on it). `name` is at most
-/// 15 bytes. False when the kernel refuses one.
+/// A detached thread of ours, with every signal blocked (the job's handlers must never run on it). `name` is
+/// at most 15 bytes. False when the kernel refuses one.
 bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept;
 
 /// What errno `number` means, in words.
@@ -27,8 +27,10 @@ bool ensurePrivateFolder(const char* path) noexcept;
 void complain(std::string_view text) noexcept;
 
 /// Joins `parts` into `buffer`, cut where it is full, always ended with a 0. Returns the length.
-std::size_t joinInto(char* buffer, std::size_t capacity, const std::string_view* parts, std::size_t count) noexcept;
-template <std::size_t N, class... Parts> std::size_t formatInto(char (&buffer)[N], const Parts&... parts) noexcept {
+std::size_t joinInto(
+    char* buffer, std::size_t capacity, const std::string_view* parts, std::size_t count) noexcept;
+template <std::size_t N, class... Parts>
+std::size_t formatInto(char (&buffer)[N], const Parts&... parts) noexcept {
     const std::string_view views[] = {std::string_view(parts)...};
     return joinInto(buffer, N, views, sizeof...(parts));
 }

@@ -30,14 +30,15 @@ struct OpenRange {
     bool isStep; ///< went to the history lane, so its end must too
 };
 
-/// Everything the collector knows about one user thread, reached through one thread-local pointer. Mapped memory;
-/// reused after the thread ended, never given back.
+/// Everything the collector knows about one user thread, reached through one thread-local pointer. Mapped
+/// memory; reused after the thread ended, never given back.
 struct ThreadState {
     static constexpr unsigned kMaxOpenCalls = 16;
     static constexpr unsigned kMaxOpenRanges = 64;
 
     ThreadLane lane;
-    SessionState* session = nullptr; ///< of another process (a forked child) when it differs from the current one
+    SessionState* session
+        = nullptr; ///< of another process (a forked child) when it differs from the current one
     std::atomic<ThreadState*> next{nullptr}; ///< list of all threads
     std::atomic<std::uint32_t> inUse{0};
     std::uint32_t tid = 0;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime table: graphdoctor_runtime_attach and its functions, which fill up older structs and report to
+// the sink.
+#include "collector/api/graphdoctor_runtime.h"
+#include "collector/session/hooks.h"
+#include "collector/session/sink.h"
+
+#include <atomic>
+#include <cstring>
+
+namespace gd::runtime {
+
+namespace {
+
+namespace sink = session::sink;
+using raw::CoverageSource;
+using raw::CoverageState;
+using raw::RecordingLevel;
+
+char g_runtimeName[128] = {};
+
+/// The caller's struct in this version's size: fields it does not know are 0, fields we do not know are
+/// ignored.
+template <class Struct> Struct current(const Struct* theirs) noexcept {
+    Struct ours{};
+    std::memcpy(&ours, theirs, theirs->size < sizeof ours ? theirs->size : sizeof ours);
+    ours.size = sizeof ours;
+    return ours;
+}
+
+void apiEnter(const gd_rt_api* call) {
+    if (sink::enabled()) {
+        sink::apiEnter(current(call));
+    }
+}
+void apiExit(const gd_rt_api* call, std::int32_t result) {
+    if (sink::enabled()) {
+        sink::apiExit(current(call), result);
+    }
+}
+void device(const gd_rt_device* device) {
+    sink::device(current(device));
+}
+void context(gd_rt_life life, const gd_rt_object* object) {
+    sink::context(life, current(object));
+}
+void stream(gd_rt_life life, const gd_rt_object* object) {
+    sink::stream(life, current(object));
+}
+void event(gd_rt_life life, const gd_rt_object* object) {
+    sink::event(life, current(object));
+}
+void graph(gd_rt_life life, const gd_rt_graph* graph) {
+    sink::graph(life, current(graph));
+}
+void node(gd_rt_life life, const gd_rt_node* node) {
+    sink::node(life, current(node));
+}
+void edge(gd_rt_life life, const gd_rt_edge* edge) {
+    if (life != GD_RT_DESTROYED) {
+        sink::edge(current(edge));
+    }
+}
+void exec(gd_rt_life life, const gd_rt_exec* exec) {
+    sink::exec(life, current(exec));
+}
+void nodeParams(const gd_rt_node_params* params) {
+    sink::nodeParams(current(params));
+}
+void alloc(const gd_rt_memory* memory) {
+    sink::alloc(current(memory));
+}
+void free(const gd_rt_memory* memory) {
+    sink::free(current(memory));
+}
+void activity(const gd_rt_activity* work) {
+    if (sink::activityWanted()) {
+        sink::activity(current(work));
+    }
+}
+void comm(gd_rt_life life, const gd_rt_comm* comm) {
+    sink::comm(life, current(comm));
+}
+void commOp(const gd_rt_comm_op* op) {
+    sink::commOp(current(op), raw::CommSource::Runtime);
+}
+void range(const gd_rt_range* range) {
+    if (sink::enabled()) {
+        sink::range(current(range));
+    }
+}
+std::uint32_t activityWanted() {
+    return sink::activityWanted() ? 1 : 0;
+}
+
+constexpr gd_rt_table kTable{
+    sizeof(gd_rt_table),
+    GD_RT_VERSION,
+    &apiEnter,
+    &apiExit,
+    &device,
+    &context,
+    &stream,
+    &event,
+    &graph,
+    &node,
+    &edge,
+    &exec,
+    &nodeParams,
+    &alloc,
+    &free,
+    &activity,
+    &comm,
+    &commOp,
+    &range,
+    &activityWanted,
+};
+
+void opened() noexcept {
+    sink::fact("runtime", g_runtimeName);
+    for (const CoverageSource source : {CoverageSource::nccl_nvtx, CoverageSource::nccl_plugin}) {
+        sink::coverage(source, CoverageState::Absent, "not a CUDA process");
+    }
+    sink::coverage(CoverageSource::stacks_native, CoverageState::Complete, "");
+}
+
+void levelChanged(RecordingLevel level, std::uint32_t) noexcept {
+    const bool on = level != RecordingLevel::Off;
+    const CoverageState calls = on ? CoverageState::Complete : CoverageState::Absent;
+    for (const CoverageSource source :
+        {CoverageSource::callbacks, CoverageSource::launch_callbacks, CoverageSource::node_params,
+            CoverageSource::memory, CoverageSource::nvtx, CoverageSource::comm_ops}) {
+        sink::coverage(source, calls, on ? "" : "recording is off");
+    }
+    const bool work = level >= RecordingLevel::Light;
+    for (const CoverageSource source : {CoverageSource::graph_trace, CoverageSource::node_activity,
+             CoverageSource::eager_kernel_activity, CoverageSource::sync}) {
+        sink::coverage(source, work ? CoverageState::Complete : CoverageState::Absent,
+            work     ? ""
+                : on ? "the level records no device activity"
+                     : "recording is off");
+    }
+}
+
+constexpr session::SourceHooks kHooks{&opened, &levelChanged, nullptr, nullptr};
+
+} // namespace
+
+} // namespace gd::runtime
+
+extern "C" __attribute__((visibility("default"))) const gd_rt_table* graphdoctor_runtime_attach(
+    std::uint32_t version, const char* runtimeName, clockid_t clock) {
+    using namespace gd::runtime;
+    if (version == 0 || version > GD_RT_VERSION || clock != CLOCK_MONOTONIC) {
+        return nullptr;
+    }
+    if (g_runtimeName[0] == '\0' && runtimeName != nullptr) {
+        std::strncpy(g_runtimeName, runtimeName, sizeof g_runtimeName - 1);
+    }
+    gd::session::registerSource(&kHooks);
+    return &kTable;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls: enter, exit, what they do to captures, which stacks they get.
+#include "collector/session/api_class.h"
+#include "collector/session/session.h"
+#include "collector/session/sink.h"
+#include "collector/session/stack_taker.h"
+
+namespace gd::session::sink {
+
+namespace {
+
+constexpr std::int32_t kNotReady = 600;
+
+std::uint64_t objectOf(const gd_rt_api& call) noexcept {
+    switch (apiClass(call.api)) {
+    case GD_API_CLASS_EXEC:
+    case GD_API_CLASS_REPLAY:
+        return call.exec != 0 ? call.exec : call.graph;
+    case GD_API_CLASS_CAPTURE:
+    case GD_API_CLASS_GRAPH:
+        return call.graph;
+    case GD_API_CLASS_EDGE:
+    case GD_API_CLASS_EVENT:
+        return call.event;
+    default:
+        return call.event != 0 ? call.event : call.ptr;
+    }
+}
+
+std::uint64_t bytesOf(const gd_rt_api& call) noexcept {
+    switch (apiClass(call.api)) {
+    case GD_API_CLASS_CAPTURE:
+    case GD_API_CLASS_EXEC:
+    case GD_API_CLASS_EDGE:
+        return call.mode;
+    default:
+        return call.bytes;
+    }
+}
+
+/// Only asks for a capture's state: frameworks do that at every allocation.
+bool inspectsCapture(std::uint32_t api) noexcept {
+    return api == GD_API_STREAM_IS_CAPTURING || api == GD_API_STREAM_GET_CAPTURE_INFO;
+}
+
+/// The process may end inside such a call, so its enter is recorded.
+bool mayNotReturn(std::uint32_t api) noexcept {
+    switch (apiClass(api)) {
+    case GD_API_CLASS_SYNC:
+    case GD_API_CLASS_COPY_SYNC:
+    case GD_API_CLASS_EXEC:
+    case GD_API_CLASS_REPLAY:
+    case GD_API_CLASS_ALLOC:
+    case GD_API_CLASS_FREE:
+    case GD_API_CLASS_COMM:
+        return true;
+    case GD_API_CLASS_CAPTURE:
+        return !inspectsCapture(api);
+    default:
+        return false;
+    }
+}
+
+/// A successful call that always carries a stack.
+bool alwaysStacked(std::uint32_t api) noexcept {
+    switch (api) {
+    case GD_API_STREAM_BEGIN_CAPTURE:
+    case GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH:
+    case GD_API_STREAM_END_CAPTURE:
+    case GD_API_GRAPH_INSTANTIATE:
+    case GD_API_GRAPH_INSTANTIATE_WITH_FLAGS:
+    case GD_API_GRAPH_INSTANTIATE_WITH_PARAMS:
+    case GD_API_GRAPH_EXEC_UPDATE:
+    case GD_API_GRAPH_EXEC_DESTROY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool blocks(std::uint32_t api) noexcept {
+    const gd_api_class klass = apiClass(api);
+    return klass == GD_API_CLASS_SYNC || klass == GD_API_CLASS_COPY_SYNC;
+}
+
+/// Takes the matching enter off the thread's list. False: none was seen (recording began inside the call).
+bool popCall(ThreadState& thread, const gd_rt_api& call, OpenCall& found) noexcept {
+    if (thread.openCallCount > ThreadState::kMaxOpenCalls) {
+        --thread.openCallCount;
+        return false;
+    }
+    for (unsigned i = thread.openCallCount; i-- > 0;) {
+        if (thread.openCalls[i].api == call.api && thread.openCalls[i].correlation == call.correlation) {
+            found = thread.openCalls[i];
+            // Inner calls without an exit (unwound by an exception) go with it.
+            thread.openCallCount = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void exchangedMode(
+    SessionState& session, ThreadState& thread, const gd_rt_api& call, std::int64_t nowNs) noexcept {
+    raw::ThreadCaptureMode record{};
+    record.timeNs = nowNs;
+    record.thread = thread.lane.thread;
+    record.mode = static_cast<std::uint16_t>(call.mode);
+    record.previous = thread.captureMode;
+    thread.captureMode = record.mode;
+    session.ring.appendHistory(record);
+}
+
+/// The machine's view of a finished call. Returns whether a stack is needed that was not taken at the enter.
+void feedMachine(SessionState& session, ThreadState& thread, const gd_rt_api& call, const OpenCall& enter,
+    std::int64_t endNs, std::int32_t result) noexcept {
+    CaptureCall finished;
+    finished.startNs = enter.startNs;
+    finished.endNs = endNs;
+    finished.stream = call.stream;
+    finished.event = call.event;
+    finished.object = objectOf(call);
+    finished.graph = call.graph;
+    finished.bytes = bytesOf(call);
+    finished.mode = call.mode;
+    finished.thread = thread.lane.thread;
+    finished.stack = enter.stack;
+    finished.result = result;
+    finished.api = static_cast<std::uint16_t>(call.api);
+    finished.device = static_cast<std::uint16_t>(call.device);
+    SpinGuard guard(session.captureLock);
+    session.captures.finished(finished);
+    session.openCaptures.store(session.captures.openCount(), std::memory_order_relaxed);
+}
+
+/// Calls that change what the machine knows even when no capture is open.
+bool concernsCaptures(const gd_rt_api& call) noexcept {
+    const gd_api_class klass = apiClass(call.api);
+    return klass == GD_API_CLASS_EDGE || (klass == GD_API_CLASS_CAPTURE && !inspectsCapture(call.api));
+}
+
+void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call, const OpenCall& enter,
+    std::int64_t endNs, std::int32_t result) noexcept {
+    raw::ApiCall record{};
+    record.startNs = enter.startNs;
+    record.endNs = endNs;
+    record.correlation = call.correlation;
+    record.object = objectOf(call);
+    record.bytes = bytesOf(call);
+    record.stream = static_cast<std::uint32_t>(call.stream);
+    record.stack = enter.stack;
+    record.result = static_cast<std::int16_t>(result);
+    record.api = static_cast<std::uint16_t>(call.api);
+    record.device = static_cast<std::uint16_t>(call.device);
+    if (result != 0 && result != kNotReady) {
+        record.thread = static_cast<std::uint16_t>(thread.lane.thread);
+        session.ring.appendHistory(record);
+    } else {
+        session.ring.append(thread.lane, record);
+    }
+}
+
+/// A communicator's destroy that was reported inside this call has now returned.
+void writeCommDestroyed(SessionState& session, ThreadState& thread, const OpenCall& enter,
+    std::uint32_t device, std::int64_t endNs) noexcept {
+    raw::Comm record{};
+    record.startNs = enter.startNs;
+    record.endNs = endNs;
+    record.hash = enter.commHash;
+    record.life = static_cast<std::uint16_t>(raw::Life::Destroyed);
+    record.device = static_cast<std::uint16_t>(device);
+    record.thread = thread.lane.thread;
+    session.ring.appendHistory(record);
+}
+
+} // namespace
+
+void apiEnter(const gd_rt_api& call) noexcept {
+    const Entry entry;
+    if (!entry) {
+        return;
+    }
+    ThreadState& thread = entry.thread();
+    SessionState& session = entry.session();
+    if (thread.openCallCount >= ThreadState::kMaxOpenCalls) {
+        ++thread.openCallCount;
+        return;
+    }
+    OpenCall& open = thread.openCalls[thread.openCallCount++];
+    open = {monotonicNs(), call.correlation, call.stream, 0, 0, static_cast<std::uint16_t>(call.api), false};
+    if (alwaysStacked(call.api)
+        || (blocks(call.api)
+            && wantsBlockingStack(session, static_cast<std::uint16_t>(call.api), open.startNs))) {
+        stackOfCall(session, thread);
+    }
+    if (mayNotReturn(call.api)) {
+        raw::ApiEnter record{};
+        record.startNs = open.startNs;
+        record.correlation = call.correlation;
+        record.stream = call.stream;
+        record.object = objectOf(call);
+        record.api = open.api;
+        record.device = static_cast<std::uint16_t>(call.device);
+        record.stack = open.stack;
+        session.ring.append(thread.lane, record);
+    }
+}
+
+void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
+    const Entry entry;
+    if (!entry) {
+        return;
+    }
+    ThreadState& thread = entry.thread();
+    SessionState& session = entry.session();
+    const std::int64_t endNs = monotonicNs();
+    OpenCall enter{};
+    if (!popCall(thread, call, enter)) {
+        enter.startNs = endNs;
+    }
+    const bool failed = CaptureMachine::isFailure(result);
+    const bool capturing = session.openCaptures.load(std::memory_order_relaxed) != 0;
+    const bool joins = capturing && call.api == GD_API_STREAM_WAIT_EVENT;
+    if (!enter.stackTried && (failed || joins)) {
+        enter.stack = takeStack(session, thread);
+    }
+    if (capturing || concernsCaptures(call)) {
+        feedMachine(session, thread, call, enter, endNs, result);
+    }
+    if (call.api == GD_API_THREAD_EXCHANGE_STREAM_CAPTURE_MODE && result == 0) {
+        exchangedMode(session, thread, call, endNs);
+    }
+    if (enter.commHash != 0) {
+        writeCommDestroyed(session, thread, enter, call.device, endNs);
+    }
+    const bool poll = (apiClass(call.api) == GD_API_CLASS_QUERY || inspectsCapture(call.api)) && !failed;
+    if (poll && !session.queries.take(endNs)) {
+        session.queriesLeftOut.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    writeCall(session, thread, call, enter, endNs, result);
+}
+
+} // namespace gd::session::sink
