@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/client.h"
+
+#include "collector/cupti/cupti_api.h"
+#include "collector/cupti/driver_api.h"
+#include "collector/session/sink.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <new>
+
+namespace gd::cupti {
+
+namespace {
+
+thread_local ThreadCalls t_calls;
+
+constexpr CUpti_CallbackIdResource kResources[] = {
+    CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
+    CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_STREAM_CREATED,
+    CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPH_CREATED,
+    CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPH_CLONED,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
+    CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,
+    CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+    CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED,
+};
+
+void say(const char* what, const std::string& why) {
+    std::fprintf(stderr, "graphdoctor: CUDA calls are not recorded: %s\n", why.c_str());
+    session::sink::issue(raw::IssueSeverity::Error, what, why);
+    reportCoverage(false, why.c_str());
+}
+
+int driverMajor() {
+    int version = 0;
+    return driverApi().driverGetVersion(&version) == CUDA_SUCCESS ? version / 1000 : 0;
+}
+
+} // namespace
+
+ThreadCalls& ThreadCalls::current() noexcept {
+    return t_calls;
+}
+
+Client& Client::instance() noexcept {
+    // Never destroyed: callbacks may come while the process ends.
+    alignas(Client) static unsigned char place[sizeof(Client)];
+    static Client* const client = new (place) Client;
+    return *client;
+}
+
+bool Client::start() noexcept {
+    const InsideGuard guard(ThreadCalls::current());
+    try {
+        if (!loadDriverApi()) {
+            say("no_driver", "libcuda.so.1 is not loaded in this process");
+            return false;
+        }
+        const int runtime = loadedRuntimeMajor();
+        std::string why;
+        if (!loadCuptiApi(runtime != 0 ? runtime : driverMajor(), why)) {
+            say("no_cupti", why);
+            return false;
+        }
+    } catch (...) {
+        return false; // no memory
+    }
+    if (!subscribe()) {
+        return false;
+    }
+    setLevel(session::sink::level());
+    return true;
+}
+
+bool Client::subscribe() noexcept {
+    const CuptiApi& api = cuptiApi();
+    char other[256] = {};
+    CUptiResult result = CUPTI_ERROR_UNKNOWN;
+    if (api.subscribeV2 != nullptr) {
+        CUpti_SubscriberParams params{};
+        params.structSize = sizeof params;
+        params.subscriberName = "GraphDoctor";
+        params.oldSubscriberName = other;
+        params.oldSubscriberSize = sizeof other;
+        result = api.subscribeV2(&m_subscriber, onCallback, this, &params);
+    } else {
+        result = api.subscribe(&m_subscriber, onCallback, this);
+    }
+    if (result == CUPTI_SUCCESS) {
+        m_subscribed.store(true, std::memory_order_release);
+        return true;
+    }
+    const char* text = nullptr;
+    if (api.getResultString != nullptr) {
+        api.getResultString(result, &text);
+    }
+    try {
+        std::string why = "another profiler already uses CUPTI";
+        if (other[0] != '\0') {
+            why += std::string(" (") + other + ")";
+        }
+        const bool taken = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+            || result == CUPTI_ERROR_MAX_LIMIT_REACHED;
+        say(taken ? "second_subscriber" : "subscribe_failed",
+            taken ? why : std::string("CUPTI refused: ") + (text != nullptr ? text : "unknown error"));
+    } catch (...) { }
+    return false;
+}
+
+void Client::enableCalls(bool on, bool launches) noexcept {
+    std::size_t count = 0;
+    const FollowedCall* calls = followedCalls(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (isLaunch(calls[i].api) == launches) {
+            // Ids a driver does not know are refused; that is no reason to give up the others.
+            cuptiApi().enableCallback(on ? 1 : 0, m_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i].id);
+        }
+    }
+}
+
+void Client::enableResources(bool on) noexcept {
+    for (const auto id : kResources) {
+        cuptiApi().enableCallback(on ? 1 : 0, m_subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+    }
+}
+
+void Client::setLevel(raw::RecordingLevel level) noexcept {
+    if (!subscribed()) {
+        return;
+    }
+    const bool on = level != raw::RecordingLevel::Off;
+    {
+        const session::SpinGuard guard(m_enableLock);
+        if (m_callsOn == on) {
+            return;
+        }
+        m_callsOn = on;
+        enableResources(on);
+        enableCalls(on, false);
+        if (!on && m_launchesOn) {
+            m_launchesOn = false;
+            enableCalls(false, true);
+            m_launchesSinceNs.store(0, std::memory_order_relaxed);
+        }
+    }
+    followCaptures();
+}
+
+void Client::followCaptures() noexcept {
+    const bool wanted = session::sink::openCaptures() > 0;
+    if (!wanted) {
+        m_launchesGivenUp.store(false, std::memory_order_relaxed);
+    }
+    const session::SpinGuard guard(m_enableLock);
+    // Read again under the lock: of two threads that begin and end captures the later one decides.
+    const bool on = m_callsOn && session::sink::openCaptures() > 0
+        && !m_launchesGivenUp.load(std::memory_order_relaxed);
+    if (on == m_launchesOn) {
+        return;
+    }
+    m_launchesOn = on;
+    enableCalls(on, true);
+    m_launchesSinceNs.store(on ? session::sink::nowNs() : 0, std::memory_order_relaxed);
+}
+
+void Client::tick(std::int64_t nowNs) noexcept {
+    const std::int64_t since = m_launchesSinceNs.load(std::memory_order_relaxed);
+    if (since != 0 && nowNs - since > kLaunchWindowNs) {
+        m_launchesGivenUp.store(true, std::memory_order_relaxed);
+        followCaptures();
+        session::sink::coverage(raw::CoverageSource::launch_callbacks, raw::CoverageState::Absent,
+            "a capture has been open for more than 60 s");
+    }
+}
+
+void Client::nodeParamsUnreadable() noexcept {
+    if (!m_unreadableSeen.exchange(true, std::memory_order_relaxed)) {
+        session::sink::coverage(raw::CoverageSource::node_params, raw::CoverageState::Partial,
+            "the driver does not tell the parameters of some nodes");
+    }
+}
+
+std::uint32_t Client::deviceOf(CUcontext context, std::uint64_t& contextId) noexcept {
+    std::uint32_t device = 0;
+    contextId = m_objects.context(context, device);
+    if (contextId == 0 && context != nullptr && cuptiApi().getDeviceId(context, &device) == CUPTI_SUCCESS) {
+        contextId = m_objects.contextCreated(context, device);
+    }
+    return device;
+}
+
+void CUPTIAPI onCallback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+    ThreadCalls& calls = ThreadCalls::current();
+    if (calls.inside || data == nullptr) { // CU_INIT_FINISHED comes without data
+        return;
+    }
+    const int savedErrno = errno;
+    {
+        const InsideGuard guard(calls);
+        auto& client = *static_cast<Client*>(user);
+        if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+            onDriverCall(client, calls, id, *static_cast<const CUpti_CallbackData*>(data));
+        } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+            onResource(client, calls, id, *static_cast<const CUpti_ResourceData*>(data));
+        }
+    }
+    errno = savedErrno;
+}
+
+} // namespace gd::cupti

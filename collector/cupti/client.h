@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/cupti/objects.h"
+#include "collector/cupti/thread_calls.h"
+#include "collector/raw/control_page.h"
+
+#include <atomic>
+#include <cstdint>
+
+namespace gd::cupti {
+
+/// The process's one CUPTI subscriber and what its callbacks share. Lives for ever; CUPTI is never finalised.
+///
+/// Callbacks run on the job's threads, also inside captures: they make only calls that are allowed there,
+/// keep errno, throw nothing and change no result. Activity kinds are not enabled at all in this version.
+class Client {
+public:
+    static Client& instance() noexcept;
+
+    /// Loads CUPTI, subscribes and enables the callbacks. Called once, by the driver's first cuInit. False:
+    /// an issue was recorded and one line written to stderr; the job goes on without CUDA calls in its trace.
+    bool start() noexcept;
+
+    Objects& objects() noexcept { return m_objects; }
+    bool subscribed() const noexcept { return m_subscribed.load(std::memory_order_acquire); }
+
+    /// The recording level changed, or (again) applies: Off disables every callback.
+    void setLevel(raw::RecordingLevel level) noexcept;
+    /// Launch callbacks follow the number of open captures. Called after each call that begins or ends one.
+    void followCaptures() noexcept;
+    /// Called about every 50 ms: gives launch callbacks up when a capture stays open for kLaunchWindowNs.
+    void tick(std::int64_t nowNs) noexcept;
+
+    void nodeParamsUnreadable() noexcept;
+
+    /// Ordinal of the context's device; asks CUPTI the first time.
+    std::uint32_t deviceOf(CUcontext context, std::uint64_t& contextId) noexcept;
+
+private:
+    // A capture that is never ended must not leave every later launch with the cost of a callback.
+    static constexpr std::int64_t kLaunchWindowNs = 60'000'000'000;
+
+    bool subscribe() noexcept;
+    void enableCalls(bool on, bool launches) noexcept;
+    void enableResources(bool on) noexcept;
+
+    CUpti_SubscriberHandle m_subscriber = nullptr;
+    std::atomic<bool> m_subscribed{false};
+    Objects m_objects;
+    session::SpinLock m_enableLock; ///< cuptiEnableCallback wants its callers one after the other
+    bool m_callsOn = false;
+    bool m_launchesOn = false;
+    std::atomic<std::int64_t> m_launchesSinceNs{0}; ///< 0 = off
+    std::atomic<bool> m_launchesGivenUp{false};
+    std::atomic<bool> m_unreadableSeen{false};
+};
+
+/// CUPTI's callback.
+void CUPTIAPI onCallback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+
+/// The two kinds of callbacks, for onCallback() and tests.
+void onDriverCall(
+    Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+void onResource(
+    Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
+
+/// Versions and devices as facts; by the collector's own thread.
+void reportProcessFacts() noexcept;
+/// What this client looks at and what it does not.
+void reportCoverage(bool subscribed, const char* reason) noexcept;
+
+} // namespace gd::cupti
