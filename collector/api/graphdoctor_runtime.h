@@ -304,8 +304,8 @@ typedef struct gd_rt_table {
     void (*comm)(gd_rt_life life, const gd_rt_comm* comm);
     void (*comm_op)(const gd_rt_comm_op* op);
     void (*range)(const gd_rt_range* range);
-    /* 1 while device activity is wanted; a runtime may skip `activity` (and its clock reads) while it is 0.
-     */
+    /* Bit 0: device activity is wanted; a runtime may skip `activity` (and its clock reads) while it is 0.
+     * Bit 1: also the nodes of replays one by one; else a replay is one GRAPH record, and its collectives. */
     uint32_t (*activity_wanted)(void);
 } gd_rt_table;
 
