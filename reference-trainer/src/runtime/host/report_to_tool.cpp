@@ -117,14 +117,14 @@ void reportParameters(
     table.node_params(&params);
 }
 
-void reportEdges(const gd_rt_table& table, gd_rt_life life, std::uint64_t graph, std::uint64_t toNode,
+void reportEdges(const gd_rt_table& table, std::uint64_t graph, std::uint64_t toNode,
     const std::vector<std::uint32_t>& dependencies) {
     auto edge = sized<gd_rt_edge>();
     edge.graph = graph;
     edge.to_node = toNode;
     for (const std::uint32_t from : dependencies) {
         edge.from_node = graph << 32 | from;
-        table.edge(life, &edge);
+        table.edge(GD_RT_CREATED, &edge);
     }
 }
 
@@ -280,7 +280,7 @@ void reportNode(const GraphState& graph, const Node& node) {
     record.node = node.id;
     record.stream = node.stream;
     table->node(GD_RT_CREATED, &record);
-    reportEdges(*table, GD_RT_CREATED, graph.id, node.id, node.dependencies);
+    reportEdges(*table, graph.id, node.id, node.dependencies);
     reportParameters(*table, node.id, node.type, node.operation);
 }
 
@@ -288,6 +288,12 @@ void reportInstantiated(const ExecState& exec, const GraphState& graph) {
     const gd_rt_table* table = tool();
     if (table == nullptr)
         return;
+    // The executable comes first: its id in the node records is how a tool tells them from a graph's.
+    auto created = sized<gd_rt_exec>();
+    created.flags = static_cast<std::uint32_t>(exec.flags);
+    created.exec = exec.id;
+    created.graph = graph.id;
+    table->exec(GD_RT_CREATED, &created);
     auto record = sized<gd_rt_node>();
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         record.type = static_cast<std::uint32_t>(graph.nodes[i].type);
@@ -296,13 +302,7 @@ void reportInstantiated(const ExecState& exec, const GraphState& graph) {
         record.origin_node = graph.nodes[i].id;
         record.stream = graph.nodes[i].stream;
         table->node(GD_RT_CLONED, &record);
-        reportEdges(*table, GD_RT_CLONED, exec.id, record.node, graph.nodes[i].dependencies);
     }
-    auto created = sized<gd_rt_exec>();
-    created.flags = static_cast<std::uint32_t>(exec.flags);
-    created.exec = exec.id;
-    created.graph = graph.id;
-    table->exec(GD_RT_CREATED, &created);
 }
 
 void reportUpdated(

@@ -76,7 +76,7 @@ void reportEvent(gd_rt_life life, const EventState& event);
 void reportGraph(gd_rt_life life, std::uint64_t graph);
 /// A captured node with its edges and parameters.
 void reportNode(const GraphState& graph, const Node& node);
-/// A new executable: its nodes with their origins and edges, then itself.
+/// A new executable, then its nodes with their origins; edges are those of the origins.
 void reportInstantiated(const ExecState& exec, const GraphState& graph);
 /// After an update, also a refused one. `before` is the body that `exec.body` replaced, null when refused.
 void reportUpdated(
