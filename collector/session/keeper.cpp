@@ -34,18 +34,17 @@ void* Keeper::run(void* self) noexcept {
 }
 
 void Keeper::loop() noexcept {
-    m_level = initialLevel(m_session.control);
+    m_level = m_session.firstLevel;
+    m_generation = m_session.firstGeneration;
     if (m_session.control != nullptr) {
-        m_generation = load(m_session.control->generation);
-        m_flush = load(m_session.control->flushRequest);
         m_window = load(m_session.control->window);
     }
+    writeControlState();
     pollModules(true);
     writeProcessFacts(m_session);
     if (m_session.identity.ringNote[0] != '\0') {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_place", m_session.identity.ringNote);
     }
-    changeLevel(m_level, m_window);
     for (unsigned tick = 1;; ++tick) {
         greetSources();
         const timespec pause{0, kTickNs};
@@ -124,14 +123,18 @@ void Keeper::changeLevel(raw::RecordingLevel level, std::uint32_t window) noexce
         m_session.captures.forget();
         m_session.openCaptures.store(0, std::memory_order_relaxed);
     }
-    raw::ControlState record{};
-    record.timeNs = monotonicNs();
-    record.level = static_cast<std::uint32_t>(level);
-    record.window = window;
-    m_session.ring.appendHistory(record);
+    writeControlState();
     if (level != raw::RecordingLevel::Off) {
         publishLevel(level);
     }
+}
+
+void Keeper::writeControlState() noexcept {
+    raw::ControlState record{};
+    record.timeNs = monotonicNs();
+    record.level = static_cast<std::uint32_t>(m_level);
+    record.window = m_window;
+    m_session.ring.appendHistory(record);
 }
 
 void Keeper::pollModules(bool first) noexcept {

@@ -22,6 +22,7 @@ private:
     void greetSources() noexcept;
     void pollControlPage() noexcept;
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
+    void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
     void renameThreads() noexcept;
     void writeCounters(std::int64_t nowNs) noexcept;

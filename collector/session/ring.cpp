@@ -60,7 +60,7 @@ bool Ring::open(const Options& options) noexcept {
     m_slots = reinterpret_cast<raw::RingSlot*>(m_map + raw::kRingSlotsOffset);
     m_chunks = m_map + raw::kRingHeaderBytes;
     m_chunkCount = static_cast<std::uint32_t>(chunks);
-    m_allocated = kColdChunks;
+    m_claimed.store(kColdChunks);
     m_pid = options.pid;
     m_processKey = options.processKey;
     m_historyNextSequence.store(options.firstHistorySequence);
@@ -98,17 +98,28 @@ bool Ring::prepare() noexcept {
     for (std::uint32_t index = pop(m_cold); index != kNone; index = pop(m_cold)) {
         touch(index);
     }
-    while (m_allocated < m_chunkCount) {
-        const std::uint32_t index = m_allocated;
-        if (!allocate(
-                m_fd, raw::kRingHeaderBytes + index * std::uint64_t{raw::kChunkBytes}, raw::kChunkBytes)) {
-            return false;
-        }
-        m_allocated = index + 1;
+    for (std::uint32_t index = claimFresh(); index != kNone; index = claimFresh()) {
         touch(index);
         m_freeCount.fetch_add(1, std::memory_order_relaxed);
     }
-    return true;
+    return !m_outOfMemory.load(std::memory_order_relaxed);
+}
+
+// The next chunk that has no memory behind it yet, with memory; kNone when all have some or tmpfs is full.
+std::uint32_t Ring::claimFresh() noexcept {
+    if (m_claimed.load(std::memory_order_relaxed) >= m_chunkCount
+        || m_outOfMemory.load(std::memory_order_relaxed)) {
+        return kNone;
+    }
+    const std::uint32_t index = m_claimed.fetch_add(1, std::memory_order_relaxed);
+    if (index >= m_chunkCount) {
+        return kNone;
+    }
+    if (!allocate(m_fd, raw::kRingHeaderBytes + index * std::uint64_t{raw::kChunkBytes}, raw::kChunkBytes)) {
+        m_outOfMemory.store(true, std::memory_order_relaxed);
+        return kNone;
+    }
+    return index;
 }
 
 void Ring::countDrop(Lane lane, std::uint64_t bytes) noexcept {
@@ -165,7 +176,9 @@ std::uint32_t Ring::acquire(bool clean) noexcept {
         index = pop(m_cold);
     }
     if (index == kNone) {
-        return kNone;
+        // The first milliseconds: the drainer is still preparing the pool. Better a slow chunk than a lost
+        // record.
+        return claimFresh();
     }
     if (mustZero) {
         std::memset(chunkAt(index), 0, raw::kChunkBytes);

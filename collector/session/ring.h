@@ -146,6 +146,7 @@ private:
     void sealChunk(std::uint32_t index, std::uint32_t usedBytes, std::uint32_t records) noexcept;
 
     std::uint32_t acquire(bool clean) noexcept;
+    std::uint32_t claimFresh() noexcept;
     std::uint32_t pop(FreeList& list) noexcept;
     void push(FreeList& list, std::uint32_t index) noexcept;
     void initHeader(
@@ -166,13 +167,14 @@ private:
     raw::RingSlot* m_slots = nullptr;
     char* m_chunks = nullptr;
     std::uint32_t m_chunkCount = 0;
-    std::uint32_t m_allocated = 0; ///< chunks that have memory behind them
+    std::atomic<std::uint32_t> m_claimed{0}; ///< chunks that somebody has asked memory for
+    std::atomic<bool> m_outOfMemory{false};
     std::uint32_t m_pid = 0;
     std::uint64_t m_processKey = 0;
 
     FreeList m_clean; ///< zeroed and touched: for chunks that several threads write
     FreeList m_dirty; ///< touched, old contents: for a thread's own chunk
-    FreeList m_cold; ///< zeroed, not touched yet: only while prepare() runs
+    FreeList m_cold; ///< zeroed, not touched yet: only until prepare() is through
     std::atomic<std::uint32_t> m_freeCount{0};
     std::atomic<std::uint32_t> m_cleanCount{0};
     std::atomic<std::uint32_t> m_wakeWord{0};

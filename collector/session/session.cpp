@@ -137,6 +137,11 @@ SessionState* openSession() noexcept {
     }
     g_lastProcessKey.store(session->identity.processKey);
     session->control = mapControlPage(session->identity.spool);
+    if (session->control != nullptr) {
+        auto& generation = const_cast<std::uint32_t&>(session->control->generation);
+        session->firstGeneration = std::atomic_ref(generation).load(std::memory_order_acquire);
+    }
+    session->firstLevel = initialLevel(session->control);
     void* drainerMemory = mapMemory(sizeof(Drainer));
     void* keeperMemory = mapMemory(sizeof(Keeper));
     if (drainerMemory == nullptr || keeperMemory == nullptr) {
@@ -164,7 +169,7 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
             return nullptr;
         }
         page.session.store(session, std::memory_order_release);
-        publishLevel(initialLevel(session->control));
+        publishLevel(session->firstLevel);
         return session;
     }
     if (opener == self) {
@@ -172,7 +177,7 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
     }
     // Another thread opens: that takes a millisecond or two, and a first record lost here could be a
     // capture's begin.
-    constexpr int kMaxWaits = 200;
+    constexpr int kMaxWaits = 2000;
     for (int i = 0; i < kMaxWaits && page.word.load(std::memory_order_acquire) == kWordUnknown; ++i) {
         const timespec pause{0, 500'000};
         nanosleep(&pause, nullptr);

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/session.h"
+
+#include "collector/raw/records_api.h"
+#include "collector/raw/records_coverage.h"
+#include "collector/raw/records_memory.h"
+#include "collector/raw/records_process.h"
+#include "collector/session/sink.h"
+#include "tests/support/raw_reader.h"
+#include "tests/support/spool_builder.h"
+
+#include <csignal>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gd::session {
+
+namespace {
+
+using test::RawSpool;
+using test::SpoolBuilder;
+
+gd_rt_memory memoryAt(std::uint64_t address) {
+    gd_rt_memory memory{};
+    memory.size = sizeof memory;
+    memory.kind = GD_RT_MEMORY_DEVICE;
+    memory.ptr = address;
+    memory.bytes = 4096;
+    return memory;
+}
+
+void call(std::uint32_t api, std::int32_t result, std::uint64_t correlation, std::uint64_t stream = 7) {
+    gd_rt_api info{};
+    info.size = sizeof info;
+    info.api = api;
+    info.correlation = correlation;
+    info.stream = stream;
+    sink::apiEnter(info);
+    sink::apiExit(info, result);
+}
+
+RawSpool read(const SpoolBuilder& spool, std::size_t index = 0) {
+    const std::vector<std::string> segments = spool.segments();
+    const std::string segment = index < segments.size() ? segments[index] : std::string();
+    return RawSpool(segment, SpoolBuilder::ringOf(segment));
+}
+
+/// Waits (in a child) until the collector's thread has done something, at most 10 s.
+template <class Condition> bool eventually(Condition condition) {
+    for (int i = 0; i < 10'000; ++i) {
+        if (condition()) {
+            return true;
+        }
+        const timespec pause{0, 1'000'000};
+        nanosleep(&pause, nullptr);
+    }
+    return false;
+}
+
+} // namespace
+
+TEST(Session, NothingHappensWithoutASpool) {
+    SpoolBuilder spool;
+    spool.setVariable("GRAPHDOCTOR_SPOOL", "");
+    EXPECT_EQ(spool.run([] {
+        sink::alloc(memoryAt(0x1000));
+        if (sink::enabled() || currentSession() != nullptr) {
+            _exit(1);
+        }
+    }),
+        0);
+    EXPECT_THAT(spool.segments(), testing::IsEmpty());
+}
+
+TEST(Session, OpensAtTheFirstRecordAndNotBefore) {
+    SpoolBuilder spool;
+    EXPECT_EQ(spool.run(
+                  [] {
+                      if (currentSession() != nullptr) {
+                          _exit(1);
+                      }
+                      sink::alloc(memoryAt(0x1000));
+                  },
+                  SpoolBuilder::Ending::Kill)
+            & 0x7f,
+        SIGKILL);
+    ASSERT_EQ(spool.segments().size(), 1u);
+    const RawSpool raw = read(spool);
+    ASSERT_FALSE(raw.history.empty());
+    EXPECT_EQ(raw.history.front().kind, raw::RecordKind::ProcessStart);
+    ASSERT_EQ(raw.historyOf<raw::Alloc>().size(), 1u);
+    EXPECT_EQ(raw.historyOf<raw::Alloc>()[0].address, 0x1000u);
+    EXPECT_EQ(raw.fact("segment_path"), spool.segments()[0]);
+    EXPECT_EQ(raw.fact("ring_path"), SpoolBuilder::ringOf(spool.segments()[0]));
+}
+
+TEST(Session, RefusesAFolderThatOthersCanEnter) {
+    SpoolBuilder spool;
+    ASSERT_EQ(chmod(spool.path().c_str(), 0755), 0);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(spool.run([] { sink::alloc(memoryAt(0x1000)); }), 0);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr(spool.path()));
+    EXPECT_THAT(spool.segments(), testing::IsEmpty());
+}
+
+TEST(Session, ThreadsGetNumbersAndTheirOwnSequences) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run(
+                  [] {
+                      std::vector<std::thread> threads;
+                      for (int t = 0; t < 4; ++t) {
+                          threads.emplace_back([t] {
+                              for (std::uint64_t i = 0; i < 1000; ++i) {
+                                  call(
+                                      GD_API_LAUNCH_KERNEL, 0, static_cast<std::uint64_t>(t) << 32 | (i + 1));
+                              }
+                          });
+                      }
+                      for (std::thread& thread : threads) {
+                          thread.join();
+                      }
+                  },
+                  SpoolBuilder::Ending::Kill)
+            & 0x7f,
+        SIGKILL);
+    const RawSpool raw = read(spool);
+    std::size_t calls = 0;
+    for (const auto& [thread, records] : raw.events) {
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            EXPECT_EQ(records[i].sequence, i);
+        }
+        calls += records.size();
+    }
+    EXPECT_EQ(calls, 4000u);
+    EXPECT_EQ(raw.historyOf<raw::Thread>().size() >= 4, true);
+}
+
+TEST(Session, AForkedChildOpensASpoolOfItsOwn) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run([] {
+        sink::alloc(memoryAt(0x1000));
+        const pid_t child = fork();
+        if (child == 0) {
+            sink::alloc(memoryAt(0x2000));
+            _exit(currentSession()->ring.header().pid == static_cast<std::uint32_t>(getpid()) ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        sink::alloc(memoryAt(0x3000));
+        _exit(status == 0 ? 0 : 1);
+    }),
+        0);
+    ASSERT_EQ(spool.segments().size(), 2u);
+    const RawSpool one = read(spool, 0);
+    const RawSpool two = read(spool, 1);
+    ASSERT_EQ(one.historyOf<raw::ProcessStart>().size(), 1u);
+    ASSERT_EQ(two.historyOf<raw::ProcessStart>().size(), 1u);
+    const bool firstIsChild = one.historyOf<raw::ProcessStart>()[0].role == 1;
+    const RawSpool& parent = firstIsChild ? two : one;
+    const RawSpool& child = firstIsChild ? one : two;
+    EXPECT_EQ(child.historyOf<raw::ProcessStart>()[0].parentKey,
+        parent.historyOf<raw::ProcessStart>()[0].processKey);
+    ASSERT_EQ(child.historyOf<raw::Alloc>().size(), 1u);
+    EXPECT_EQ(child.historyOf<raw::Alloc>()[0].address, 0x2000u);
+    EXPECT_EQ(parent.historyOf<raw::Alloc>().size(), 2u);
+}
+
+TEST(Session, ForkWhileOtherThreadsRecordLeavesTheChildFree) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run([] {
+        std::atomic<bool> stop{false};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 3; ++t) {
+            threads.emplace_back([&stop] {
+                for (std::uint64_t i = 1; !stop; ++i) {
+                    sink::alloc(memoryAt(i * 4096));
+                    sink::free(memoryAt(i * 4096));
+                }
+            });
+        }
+        for (int i = 0; i < 20; ++i) {
+            const pid_t child = fork();
+            if (child == 0) {
+                alarm(20); // a lock inherited in the held state would hang here
+                sink::alloc(memoryAt(0x2000));
+                sink::fact("framework", "child");
+                _exit(0);
+            }
+            int status = -1;
+            waitpid(child, &status, 0);
+            if (status != 0) {
+                _exit(1);
+            }
+        }
+        stop = true;
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+    }),
+        0);
+    EXPECT_EQ(spool.segments().size(), 21u);
+}
+
+TEST(Session, TheControlPageSwitchesRecordingOffAndOn) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    ASSERT_EQ(spool.run([&spool] {
+        sink::alloc(memoryAt(0x1000));
+        if (!sink::activityWanted()) {
+            _exit(1);
+        }
+        spool.setLevel(raw::RecordingLevel::Off);
+        if (!eventually([] { return !sink::enabled(); })) {
+            _exit(2);
+        }
+        sink::alloc(memoryAt(0x2000));
+        spool.setLevel(raw::RecordingLevel::History);
+        if (!eventually([] { return sink::enabled(); }) || sink::activityWanted()) {
+            _exit(3);
+        }
+        sink::alloc(memoryAt(0x3000));
+    }),
+        0);
+    const RawSpool raw = read(spool);
+    std::vector<std::uint64_t> addresses;
+    for (const raw::Alloc& alloc : raw.historyOf<raw::Alloc>()) {
+        addresses.push_back(alloc.address);
+    }
+    EXPECT_THAT(addresses, testing::ElementsAre(0x1000u, 0x3000u));
+    std::vector<std::uint32_t> levels;
+    for (const raw::ControlState& state : raw.historyOf<raw::ControlState>()) {
+        levels.push_back(state.level);
+    }
+    EXPECT_THAT(levels, testing::ElementsAre(3u, 0u, 1u));
+}
+
+TEST(Session, AFlushBringsEverythingIntoTheSegment) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    ASSERT_EQ(spool.run(
+                  [&spool] {
+                      call(GD_API_LAUNCH_KERNEL, 0, 1);
+                      sink::alloc(memoryAt(0x1000));
+                      spool.requestFlush();
+                      const raw::RingHeader& header = currentSession()->ring.header();
+                      if (!eventually([&header] {
+                              return std::atomic_ref(const_cast<std::uint64_t&>(header.eventRecords)).load()
+                                  >= 1;
+                          })) {
+                          _exit(1);
+                      }
+                  },
+                  SpoolBuilder::Ending::Kill)
+            & 0x7f,
+        SIGKILL);
+    const RawSpool raw(spool.segments().at(0), "");
+    EXPECT_EQ(raw.eventsOf<raw::ApiCall>().size(), 1u);
+    EXPECT_EQ(raw.historyOf<raw::Alloc>().size(), 1u);
+}
+
+TEST(Session, StopsAndSaysSoWhenTheSegmentCannotGrow) {
+    SpoolBuilder spool;
+    testing::internal::CaptureStderr();
+    ASSERT_EQ(spool.run([] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        // The kernel answers a write beyond the limit as it does a full disk, and sends SIGXFSZ besides.
+        const rlimit limit{64 * 1024, 64 * 1024};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        for (std::uint64_t i = 2; sink::enabled(); ++i) {
+            call(GD_API_LAUNCH_KERNEL, 0, i);
+        }
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+    }),
+        0);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::HasSubstr("cannot write"));
+    EXPECT_EQ(said.find("graphdoctor:"), said.rfind("graphdoctor:"));
+    const RawSpool raw = read(spool);
+    EXPECT_EQ(raw.header.loss[1].failedWrites, 1u);
+    bool saidInRecord = false;
+    for (const raw::Issue& issue : raw.historyOf<raw::Issue>()) {
+        saidInRecord = saidInRecord || raw.string(issue.code) == "segment_write_failed";
+    }
+    EXPECT_TRUE(saidInRecord);
+}
+
+TEST(Session, DropsAreCountedAndLeaveGapsOfTheirSize) {
+    SpoolBuilder spool;
+    spool.setVariable("GRAPHDOCTOR_RING_BYTES", "1048576");
+    ASSERT_EQ(spool.run(
+                  [] {
+                      call(GD_API_LAUNCH_KERNEL, 0, 1);
+                      // As if the disk hung: chunks fill up and nobody frees them.
+                      currentSession()->stopped = 1;
+                      for (std::uint64_t i = 2; i <= 50'000; ++i) {
+                          call(GD_API_LAUNCH_KERNEL, 0, i);
+                      }
+                  },
+                  SpoolBuilder::Ending::Kill)
+            & 0x7f,
+        SIGKILL);
+    const RawSpool raw = read(spool);
+    const auto& [thread, records] = *raw.events.begin();
+    EXPECT_GT(raw.header.loss[1].droppedRecords, 0u);
+    EXPECT_EQ(records.size() + raw.header.loss[1].droppedRecords, 50'000u);
+    EXPECT_EQ(raw.header.loss[0].droppedRecords, 0u);
+}
+
+TEST(Session, ASignalHandlerInsideTheCollectorDoesNothing) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run([] {
+        sink::alloc(memoryAt(0x1000));
+        t_thread->lane.busy = 1;
+        sink::alloc(memoryAt(0x2000));
+        t_thread->lane.busy = 0;
+        errno = EDOM;
+        sink::alloc(memoryAt(0x3000));
+        _exit(errno == EDOM ? 0 : 1);
+    }),
+        0);
+    EXPECT_EQ(read(spool).historyOf<raw::Alloc>().size(), 2u);
+}
+
+TEST(Session, AFailedCallGoesToTheHistoryAndNotReadyDoesNot) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run([] {
+        call(GD_API_STREAM_QUERY, 600, 1);
+        call(GD_API_MEM_ALLOC, 2, 2);
+    }),
+        0);
+    const RawSpool raw = read(spool);
+    ASSERT_EQ(raw.historyOf<raw::ApiCall>().size(), 1u);
+    EXPECT_EQ(raw.historyOf<raw::ApiCall>()[0].result, 2);
+    ASSERT_EQ(raw.eventsOf<raw::ApiCall>().size(), 1u);
+    EXPECT_EQ(raw.eventsOf<raw::ApiCall>()[0].result, 600);
+    EXPECT_EQ(raw.eventsOf<raw::ApiEnter>().size(), 1u);
+}
+
+TEST(Session, PollingQueriesAreLimitedAndCounted) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run([] {
+        for (std::uint64_t i = 1; i <= 100'000; ++i) {
+            call(GD_API_EVENT_QUERY, 600, i);
+        }
+        _exit(currentSession()->queriesLeftOut > 90'000 ? 0 : 1);
+    }),
+        0);
+    EXPECT_LT(read(spool).eventsOf<raw::ApiCall>().size(), 10'000u);
+}
+
+} // namespace gd::session
