@@ -77,7 +77,8 @@ bool Client::start() noexcept {
     if (!subscribe()) {
         return false;
     }
-    setLevel(session::sink::level());
+    // The session opens with the first record and then tells the level; until then everything is wanted.
+    setLevel(session::sink::enabled() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
     return true;
 }
 

@@ -178,6 +178,13 @@ void onExit(Client& client, ThreadCalls& calls, const CUpti_CallbackData& data) 
     if (arguments.api == GD_API_GRAPH_EXEC_UPDATE) {
         reportUpdate(call, arguments, result);
     }
+    if (arguments.api == GD_API_STREAM_END_CAPTURE && result == CUDA_SUCCESS && call.graph != 0) {
+        // Known since the capture began, but only while it is still open can it be said whose it is.
+        gd_rt_graph graph{};
+        graph.size = sizeof graph;
+        graph.graph = call.graph;
+        sink::graph(GD_RT_CREATED, graph);
+    }
     sink::apiExit(call, result);
     if (arguments.api == GD_API_STREAM_BEGIN_CAPTURE || arguments.api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH
         || arguments.api == GD_API_STREAM_END_CAPTURE) {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A healthy program that takes a graph through its whole life: captured with every common node type, instantiated
-// twice, replayed, updated from a second capture, cloned, destroyed. Prints the sums it expects and got.
+// A healthy program that takes a graph through its whole life: captured with every common node type,
+// instantiated twice, replayed, updated from a second capture, cloned, destroyed. Prints the sums it expects
+// and got.
 #include <cstdio>
 #include <cstdlib>
 
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#define CHECK(call)                                                                                            \
-    do {                                                                                                       \
-        const auto result = (call);                                                                            \
-        if (static_cast<int>(result) != 0) {                                                                   \
-            std::fprintf(stderr, "%s: %d\n", #call, static_cast<int>(result));                                 \
-            std::exit(1);                                                                                      \
-        }                                                                                                      \
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        const auto result = (call);                                                                          \
+        if (static_cast<int>(result) != 0) {                                                                 \
+            std::fprintf(stderr, "%s: %d\n", #call, static_cast<int>(result));                               \
+            std::exit(1);                                                                                    \
+        }                                                                                                    \
     } while (0)
 
 struct Scale {
@@ -36,10 +37,12 @@ extern "C" __global__ void scaleBy(float* data, Scale scale, int count) {
     }
 }
 
-static void CUDART_CB countCall(void* counter) { ++*static_cast<int*>(counter); }
+static void CUDART_CB countCall(void* counter) {
+    ++*static_cast<int*>(counter);
+}
 
-static cudaGraph_t capture(cudaStream_t stream, cudaStream_t side, float* data, float* copy, float* bias, int count,
-                           float value, int* calls) {
+static cudaGraph_t capture(cudaStream_t stream, cudaStream_t side, float* data, float* copy, float* bias,
+    int count, float value, int* calls) {
     cudaEvent_t fork, join;
     CHECK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
     CHECK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
@@ -57,12 +60,12 @@ static cudaGraph_t capture(cudaStream_t stream, cudaStream_t side, float* data, 
         float* data;
         Scale scale;
         int count;
-    } packed { data, { 2.0f, 0, bias }, count };
+    } packed{data, {2.0f, 0, bias}, count};
     size_t packedBytes = sizeof(float*) + sizeof(Scale) + sizeof(int);
-    void* extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &packedBytes,
-                      CU_LAUNCH_PARAM_END };
-    CHECK(cuLaunchKernel(reinterpret_cast<CUfunction>(function), (count + 255) / 256, 1, 1, 256, 1, 1, 0, stream, nullptr,
-                         extra));
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &packedBytes,
+        CU_LAUNCH_PARAM_END};
+    CHECK(cuLaunchKernel(reinterpret_cast<CUfunction>(function), (count + 255) / 256, 1, 1, 256, 1, 1, 0,
+        stream, nullptr, extra));
     float* temporary = nullptr;
     CHECK(cudaMallocAsync(reinterpret_cast<void**>(&temporary), count * sizeof(float), stream));
     CHECK(cudaMemcpyAsync(temporary, data, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
@@ -105,7 +108,7 @@ int main() {
     cudaGraph_t built, parent;
     CHECK(cudaGraphCreate(&built, 0));
     cudaGraphNode_t fill;
-    cudaMemsetParams fillParams {};
+    cudaMemsetParams fillParams{};
     fillParams.dst = data;
     fillParams.elementSize = 4;
     fillParams.width = kCount;
