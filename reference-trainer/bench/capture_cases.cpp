@@ -271,7 +271,8 @@ const std::vector<CaptureCase>& structural() {
             "= 900; "
             "query n1 = 900; end n1 g1 = 901; launch n1 = 0; sync n1 = 0"},
         {"invalidated/first-error-wins",
-            "mkstream n1 = 0; mkstream n2 = 0; mkevent e1 = 0; record e1 n2 = 0; sync n2 = 0; begin n1 relaxed = 0; "
+            "mkstream n1 = 0; mkstream n2 = 0; mkevent e1 = 0; record e1 n2 = 0; sync n2 = 0; begin n1 "
+            "relaxed = 0; "
             "wait n1 e1 = 905; sync n1 = 900; evquery e1 = 0; end n1 g1 = 901"},
         {"invalidated/malloc-after",
             "mkstream n1 = 0; begin n1 global = 0; sync n1 = 900; malloc m2 = 900; status n1 = 2; end n1 g1 "

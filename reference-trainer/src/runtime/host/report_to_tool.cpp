@@ -376,6 +376,17 @@ void reportCommOp(const StreamState& stream, const CommOperation& operation) {
     table->comm_op(&record);
 }
 
+void reportComm(gd_rt_life life, std::uint64_t hash, int ranks, int rank) {
+    const gd_rt_table* table = tool();
+    if (table == nullptr)
+        return;
+    auto record = sized<gd_rt_comm>();
+    record.nranks = static_cast<std::uint32_t>(ranks);
+    record.rank = static_cast<std::uint32_t>(rank);
+    record.hash = hash;
+    table->comm(life, &record);
+}
+
 void reportSync(
     const DeviceState& device, std::uint64_t stream, std::uint64_t correlation, std::int64_t startNs) {
     const gd_rt_table* table = tool();

@@ -102,6 +102,8 @@ inline void reportFree(const MemoryReport& memory) {
 [[nodiscard]] std::uint64_t nextCommOp();
 void reportCommOp(const StreamState& stream, const CommOperation& operation);
 
+void reportComm(gd_rt_life life, std::uint64_t hash, int ranks, int rank);
+
 /// A blocking call's wait.
 void reportSync(
     const DeviceState& device, std::uint64_t stream, std::uint64_t correlation, std::int64_t startNs);

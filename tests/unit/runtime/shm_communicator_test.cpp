@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/shm_communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace gdt::comm {
+
+namespace {
+
+using namespace gdt::runtime;
+
+/// A folder of its own that goes away with the test.
+class Folder {
+public:
+    Folder() {
+        std::string pattern = testing::TempDir() + "gdt-comm-XXXXXX";
+        m_path = mkdtemp(pattern.data());
+    }
+    ~Folder() { std::filesystem::remove_all(m_path); }
+    [[nodiscard]] const std::string& path() const { return m_path; }
+
+private:
+    std::string m_path;
+};
+
+/// Runs `rank` in a process per rank and returns what each gave back. The text is cut at 400 bytes.
+std::vector<std::string> runRanks(int size, const std::function<std::string(int)>& rank) {
+    std::vector<std::array<int, 2>> pipes(static_cast<std::size_t>(size));
+    std::vector<pid_t> children;
+    for (int i = 0; i < size; ++i) {
+        std::array<int, 2>& ends = pipes[static_cast<std::size_t>(i)];
+        EXPECT_EQ(pipe(ends.data()), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            const std::string text = rank(i).substr(0, 400);
+            const ssize_t written = write(ends[1], text.data(), text.size());
+            _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+        }
+        close(ends[1]);
+        children.push_back(child);
+    }
+    std::vector<std::string> results;
+    for (int i = 0; i < size; ++i) {
+        char text[512] = {};
+        std::string all;
+        for (ssize_t n = 0; (n = read(pipes[static_cast<std::size_t>(i)][0], text, sizeof(text))) > 0;)
+            all.append(text, static_cast<std::size_t>(n));
+        close(pipes[static_cast<std::size_t>(i)][0]);
+        results.push_back(all);
+    }
+    for (const pid_t child : children)
+        waitpid(child, nullptr, 0);
+    return results;
+}
+
+ShmOptions optionsFor(const Folder& folder, int rank, int size) {
+    ShmOptions options;
+    options.folder = folder.path();
+    options.rank = rank;
+    options.size = size;
+    options.timeoutNs = 20'000'000'000;
+    return options;
+}
+
+/// One rank: device, stream, communicator and a buffer of doubles that starts as rank + 1.
+struct Rank {
+    Rank(const ShmOptions& options, std::size_t count, double value)
+        : device({.memoryBytes = 64 << 20})
+        , values(count, value) {
+        communicator = createShmCommunicator(options, error);
+        GDT_CHECK(Stream::create(device, stream, StreamFlags::NonBlocking));
+        GDT_CHECK(device.allocate(reinterpret_cast<void**>(&data), count * sizeof(double)));
+        GDT_CHECK(device.copy(data, values.data(), count * sizeof(double), CopyKind::HostToDevice));
+    }
+    Status reduce(std::size_t count) {
+        return communicator->allReduce(data, data, count, DataType::Float64, ReduceOp::Sum, stream);
+    }
+    std::vector<double>& read() {
+        GDT_CHECK(device.copy(values.data(), data, values.size() * sizeof(double), CopyKind::DeviceToHost));
+        return values;
+    }
+
+    std::string error;
+    Device device;
+    Stream stream;
+    double* data = nullptr;
+    std::vector<double> values;
+    std::unique_ptr<Communicator> communicator;
+};
+
+} // namespace
+
+TEST(ShmCommunicator, SumsOverProcessesInSeveralRounds) {
+    const Folder folder;
+    const auto results = runRanks(3, [&](int rank) -> std::string {
+        ShmOptions options = optionsFor(folder, rank, 3);
+        options.slotBytes = 1000; // 1,000 doubles take 8 rounds
+        Rank r(options, 1000, rank + 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        for (int i = 0; i < 5; ++i)
+            GDT_CHECK(r.reduce(1000));
+        GDT_CHECK(r.stream.synchronize());
+        const std::vector<double>& values = r.read();
+        return std::to_string(values.front()) + " " + std::to_string(values.back());
+    });
+    // 6, then times 3 four times more.
+    for (const std::string& result : results)
+        EXPECT_EQ(result, "486.000000 486.000000");
+}
+
+TEST(ShmCommunicator, LeavesNothingBehindAndIgnoresAStaleFile) {
+    const Folder folder;
+    const std::string file = folder.path() + "/world.rendezvous";
+    std::FILE* stale = std::fopen(file.c_str(), "w");
+    ASSERT_NE(stale, nullptr);
+    std::fputs("/graphdoctor-trainer-0-none", stale);
+    std::fclose(stale);
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        Rank r(optionsFor(folder, rank, 2), 1, rank + 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        GDT_CHECK(r.reduce(1));
+        GDT_CHECK(r.stream.synchronize());
+        return std::to_string(static_cast<int>(r.read().front()));
+    });
+    EXPECT_EQ(results, (std::vector<std::string>{"3", "3"}));
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ShmCommunicator, RunsAtEachReplayOfAGraph) {
+    const Folder folder;
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        Rank r(optionsFor(folder, rank, 2), 4, rank + 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        Graph graph;
+        GDT_CHECK(r.stream.beginCapture(CaptureMode::Global));
+        GDT_CHECK(r.reduce(4));
+        GDT_CHECK(r.stream.endCapture(graph));
+        GraphExec exec;
+        GDT_CHECK(graph.instantiate(exec));
+        const double before = r.read().front();
+        for (int i = 0; i < 3; ++i)
+            GDT_CHECK(exec.launch(r.stream));
+        GDT_CHECK(r.stream.synchronize());
+        return std::to_string(static_cast<int>(before)) + " "
+            + std::to_string(static_cast<int>(r.read().front()));
+    });
+    EXPECT_EQ(results[0], "1 12");
+    EXPECT_EQ(results[1], "2 12");
+}
+
+TEST(ShmCommunicator, NamesADifferentCount) {
+    const Folder folder;
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        Rank r(optionsFor(folder, rank, 2), 24, 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        GDT_CHECK(r.reduce(rank == 0 ? 16 : 24));
+        const Status status = r.stream.synchronize();
+        return std::to_string(static_cast<int>(status)) + " " + r.communicator->error();
+    });
+    for (const std::string& result : results) {
+        EXPECT_EQ(result.substr(0, 4), "719 ") << result;
+        EXPECT_NE(result.find("ranks disagree"), std::string::npos) << result;
+        EXPECT_NE(result.find("of 16 float64"), std::string::npos) << result;
+        EXPECT_NE(result.find("of 24 float64"), std::string::npos) << result;
+    }
+}
+
+TEST(ShmCommunicator, NamesARankThatReplaysWhileTheOtherDoesNot) {
+    const Folder folder;
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        Rank r(optionsFor(folder, rank, 2), 8, 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        if (rank == 0) {
+            Graph graph;
+            GraphExec exec;
+            GDT_CHECK(r.stream.beginCapture(CaptureMode::Global));
+            GDT_CHECK(r.reduce(8));
+            GDT_CHECK(r.stream.endCapture(graph));
+            GDT_CHECK(graph.instantiate(exec));
+            GDT_CHECK(exec.launch(r.stream));
+        } else {
+            GDT_CHECK(r.reduce(8));
+        }
+        static_cast<void>(r.stream.synchronize());
+        return r.communicator->error();
+    });
+    for (const std::string& result : results) {
+        EXPECT_NE(result.find(", in a graph,"), std::string::npos) << result;
+        EXPECT_NE(result.find(", not in a graph,"), std::string::npos) << result;
+    }
+}
+
+TEST(ShmCommunicator, NoticesADeadPeerBeforeTheTimeLimit) {
+    const Folder folder;
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        Rank r(optionsFor(folder, rank, 2), 8, 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        if (rank == 1)
+            _exit(0);
+        GDT_CHECK(r.reduce(8));
+        static_cast<void>(r.stream.synchronize());
+        return r.communicator->error();
+    });
+    EXPECT_NE(results[0].find("rank 1 has ended"), std::string::npos) << results[0];
+}
+
+TEST(ShmCommunicator, GivesUpAfterTheTimeLimit) {
+    const Folder folder;
+    std::array<int, 2> done{};
+    ASSERT_EQ(pipe(done.data()), 0);
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        ShmOptions options = optionsFor(folder, rank, 2);
+        options.timeoutNs = 1'500'000'000;
+        Rank r(options, 8, 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        char byte = 1;
+        if (rank == 1) // alive, but never calls
+            return read(done[0], &byte, 1) == 1 ? "seen" : "unexpected";
+        GDT_CHECK(r.reduce(8));
+        static_cast<void>(r.stream.synchronize());
+        return write(done[1], &byte, 1) == 1 ? r.communicator->error() : "unexpected";
+    });
+    close(done[0]);
+    close(done[1]);
+    EXPECT_NE(results[0].find("rank 1 did not come within 1500 ms"), std::string::npos) << results[0];
+    EXPECT_EQ(results[1], "seen");
+}
+
+TEST(ShmCommunicator, AbortReachesThePeer) {
+    const Folder folder;
+    const auto results = runRanks(2, [&](int rank) -> std::string {
+        Rank r(optionsFor(folder, rank, 2), 8, 1);
+        if (r.communicator == nullptr)
+            return r.error;
+        if (rank == 1) {
+            r.communicator->abort();
+            return r.communicator->error();
+        }
+        GDT_CHECK(r.reduce(8));
+        static_cast<void>(r.stream.synchronize());
+        return r.communicator->error();
+    });
+    for (const std::string& result : results)
+        EXPECT_EQ(result, "rank 1 aborted the communicator");
+}
+
+TEST(ShmCommunicator, SaysWhoDidNotCome) {
+    const Folder folder;
+    ShmOptions options = optionsFor(folder, 0, 2);
+    options.timeoutNs = 50'000'000;
+    std::string error;
+    EXPECT_EQ(createShmCommunicator(options, error), nullptr);
+    EXPECT_NE(error.find("only 1 of 2 ranks came"), std::string::npos) << error;
+    options.rank = 1;
+    EXPECT_EQ(createShmCommunicator(options, error), nullptr);
+    EXPECT_NE(error.find("rank 0 did not come"), std::string::npos) << error;
+    options.rank = 2;
+    EXPECT_EQ(createShmCommunicator(options, error), nullptr);
+    EXPECT_NE(error.find("no valid place"), std::string::npos) << error;
+}
+
+} // namespace gdt::comm
