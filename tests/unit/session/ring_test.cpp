@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/ring.h"
+
+#include "collector/raw/records_activity.h"
+#include "collector/raw/records_process.h"
+#include "collector/session/interner.h"
+#include "tests/support/raw_reader.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+namespace gd::session {
+
+namespace {
+
+using test::RawSpool;
+
+class RingTest : public testing::Test {
+protected:
+    void SetUp() override {
+        path = testing::TempDir() + "gd-ring-" + std::to_string(getpid()) + "-"
+            + testing::UnitTest::GetInstance()->current_test_info()->name();
+        std::filesystem::remove(path);
+        Ring::Options options;
+        options.path = path.c_str();
+        options.segmentPath = "none";
+        options.bytes = 8 * raw::kChunkBytes;
+        options.pid = 1;
+        options.processKey = 2;
+        ASSERT_TRUE(ring->open(options));
+    }
+    void TearDown() override { std::filesystem::remove(path); }
+
+    bool mark(ThreadLane& lane, std::uint64_t payload) {
+        raw::Range record{};
+        record.payload = payload;
+        return ring->append(lane, record);
+    }
+    RawSpool found() const { return RawSpool("", path); }
+    /// What the drainer does, without a segment.
+    unsigned recycleFull() {
+        unsigned count = 0;
+        for (std::uint32_t i = 0; i < ring->chunkCount(); ++i) {
+            if (ring->slot(i).state == static_cast<std::uint32_t>(raw::ChunkState::Full)) {
+                ring->recycle(i);
+                ++count;
+            }
+        }
+        return count;
+    }
+
+    std::string path;
+    std::unique_ptr<Ring> ring = std::make_unique<Ring>();
+};
+
+} // namespace
+
+TEST_F(RingTest, RecordsAreInTheFileAsSoonAsAppendReturns) {
+    ThreadLane lane;
+    lane.thread = 3;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        ASSERT_TRUE(mark(lane, i));
+        const RawSpool now = found();
+        ASSERT_EQ(now.events.at(3).size(), i + 1);
+        EXPECT_EQ(now.events.at(3).back().as<raw::Range>().payload, i);
+    }
+}
+
+TEST_F(RingTest, AThreadStartsWithASliceAndEarnsAChunk) {
+    ThreadLane lane;
+    lane.thread = 1;
+    ASSERT_TRUE(mark(lane, 0));
+    EXPECT_TRUE(lane.isSlice);
+    std::uint64_t sent = 1;
+    while (lane.isSlice) {
+        ASSERT_TRUE(mark(lane, sent++));
+    }
+    EXPECT_EQ(sent, (raw::kSliceBytes - sizeof(raw::ChunkHeader)) / sizeof(raw::Range) + 1);
+    ring->release(lane);
+    ASSERT_TRUE(mark(lane, sent++));
+    EXPECT_TRUE(lane.isSlice) << "a released thread starts small again";
+    EXPECT_EQ(found().events.at(1).size(), sent);
+}
+
+TEST_F(RingTest, DropsWhenNobodyDrainsAndGoesOnAfterwards) {
+    ASSERT_TRUE(ring->prepare());
+    ThreadLane lane;
+    lane.thread = 1;
+    std::uint64_t kept = 0;
+    std::uint64_t sent = 0;
+    for (; sent < 100'000; ++sent) {
+        kept += mark(lane, sent) ? 1 : 0;
+    }
+    EXPECT_LT(kept, sent);
+    EXPECT_EQ(found().header.loss[1].droppedRecords, sent - kept);
+    EXPECT_EQ(found().header.loss[1].droppedBytes, (sent - kept) * sizeof(raw::Range));
+    EXPECT_EQ(found().events.at(1).size(), kept);
+    EXPECT_GT(recycleFull(), 0u);
+    EXPECT_TRUE(mark(lane, sent));
+    const RawSpool after = found();
+    EXPECT_EQ(after.events.at(1).back().sequence, sent) << "dropped records use up their numbers";
+}
+
+TEST_F(RingTest, HistoryFromManyThreadsHasEverySequenceOnce) {
+    ASSERT_TRUE(ring->prepare());
+    constexpr std::uint32_t kEach = 5000;
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+        threads.emplace_back([this, t] {
+            for (std::uint32_t i = 0; i < kEach; ++i) {
+                raw::ProcessFact record{};
+                record.key = t;
+                record.value = i;
+                ASSERT_TRUE(ring->appendHistory(record));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    const RawSpool raw = found();
+    ASSERT_EQ(raw.history.size(), 4 * kEach);
+    for (std::uint32_t i = 0; i < raw.history.size(); ++i) {
+        ASSERT_EQ(raw.history[i].sequence, i);
+    }
+    EXPECT_EQ(raw.header.historyRecords, 4 * kEach);
+    std::vector<std::uint32_t> next(4);
+    for (const raw::ProcessFact& fact : raw.historyOf<raw::ProcessFact>()) {
+        EXPECT_EQ(fact.value, next[fact.key]++) << "one thread's records keep their order";
+    }
+}
+
+TEST_F(RingTest, DroppedHistoryLeavesAGapOfItsSize) {
+    ThreadLane lane;
+    lane.thread = 1;
+    raw::ProcessFact record{};
+    ASSERT_TRUE(ring->appendHistory(record));
+    ring->sealHistory();
+    while (mark(lane, 0)) { }
+    EXPECT_FALSE(ring->appendHistory(record));
+    EXPECT_FALSE(ring->appendHistory(record));
+    ring->release(lane);
+    ASSERT_GT(recycleFull(), 0u);
+    ASSERT_TRUE(ring->appendHistory(record));
+    EXPECT_EQ(found().history.back().sequence, 3u);
+    EXPECT_EQ(found().header.loss[0].droppedRecords, 2u);
+}
+
+TEST_F(RingTest, AHoleDoesNotHideWhatFollows) {
+    raw::ProcessFact record{};
+    record.value = 1;
+    ASSERT_TRUE(ring->appendHistory(record));
+    record.value = 2;
+    ASSERT_TRUE(ring->appendHistory(record));
+    record.value = 3;
+    ASSERT_TRUE(ring->appendHistory(record));
+    // A writer that was killed between reserving its place and committing.
+    for (std::uint32_t i = 0; i < ring->chunkCount(); ++i) {
+        if (ring->slot(i).use == static_cast<std::uint32_t>(raw::ChunkUse::History)
+            && ring->slot(i).state == static_cast<std::uint32_t>(raw::ChunkState::Filling)) {
+            auto* second = reinterpret_cast<raw::RecordHeader*>(
+                ring->chunkAt(i) + sizeof(raw::ChunkHeader) + sizeof record);
+            if (second->size8 != 0) {
+                second->kind = raw::kReservedRecordBit | second->size8;
+                second->size8 = 0;
+            }
+        }
+    }
+    const RawSpool raw = found();
+    ASSERT_EQ(raw.history.size(), 2u);
+    EXPECT_EQ(raw.history[0].sequence, 0u);
+    EXPECT_EQ(raw.history[1].sequence, 2u);
+}
+
+TEST_F(RingTest, AnIdleThreadsChunkCanBeTakenAway) {
+    ThreadLane lane;
+    lane.thread = 1;
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+        ASSERT_TRUE(mark(lane, i));
+    }
+    ASSERT_FALSE(lane.isSlice);
+    const std::uint32_t slot = lane.slot;
+    lane.busy = 1;
+    EXPECT_FALSE(ring->reclaim(
+        lane, +[]() noexcept { return true; }))
+        << "the thread is inside";
+    lane.busy = 0;
+    EXPECT_TRUE(ring->reclaim(
+        lane, +[]() noexcept { return true; }));
+    EXPECT_EQ(ring->slot(slot).state, static_cast<std::uint32_t>(raw::ChunkState::Full));
+    ASSERT_TRUE(mark(lane, 1000));
+    EXPECT_TRUE(lane.isSlice);
+    EXPECT_EQ(found().events.at(1).size(), 1001u);
+}
+
+TEST_F(RingTest, WithoutAFenceTheOwnerHandsOverAtItsNextRecord) {
+    ThreadLane lane;
+    lane.thread = 1;
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+        ASSERT_TRUE(mark(lane, i));
+    }
+    const std::uint32_t slot = lane.slot;
+    EXPECT_FALSE(ring->reclaim(
+        lane, +[]() noexcept { return false; }));
+    EXPECT_EQ(ring->slot(slot).state, static_cast<std::uint32_t>(raw::ChunkState::Filling));
+    ASSERT_TRUE(mark(lane, 1000));
+    EXPECT_EQ(ring->slot(slot).state, static_cast<std::uint32_t>(raw::ChunkState::Full));
+    EXPECT_TRUE(lane.isSlice);
+}
+
+TEST_F(RingTest, AChunkOfSlicesIsFullWhenTheLastSliceComesBack) {
+    std::vector<std::unique_ptr<ThreadLane>> lanes;
+    for (raw::ThreadRef t = 1; t <= 64; ++t) {
+        lanes.push_back(std::make_unique<ThreadLane>());
+        lanes.back()->thread = t;
+        ASSERT_TRUE(mark(*lanes.back(), t));
+        EXPECT_EQ(lanes.back()->slot, lanes.front()->slot);
+    }
+    const std::uint32_t slot = lanes.front()->slot;
+    for (auto& lane : lanes) {
+        EXPECT_EQ(ring->slot(slot).state, static_cast<std::uint32_t>(raw::ChunkState::Filling));
+        ring->release(*lane);
+    }
+    EXPECT_EQ(ring->slot(slot).state, static_cast<std::uint32_t>(raw::ChunkState::Full));
+    EXPECT_EQ(found().eventsOf<raw::Range>().size(), 64u);
+}
+
+TEST_F(RingTest, RecycledChunksShowNothingOfTheirPast) {
+    ThreadLane lane;
+    lane.thread = 1;
+    for (int round = 0; round < 50; ++round) {
+        for (std::uint64_t i = 0; i < 3000; ++i) {
+            ASSERT_TRUE(mark(lane, i));
+        }
+        ring->release(lane);
+        raw::ProcessFact record{};
+        ASSERT_TRUE(ring->appendHistory(record));
+        ring->sealHistory();
+        ring->sealSlices();
+        recycleFull();
+        EXPECT_THAT(found().history, testing::IsEmpty()) << "round " << round;
+        EXPECT_THAT(found().eventsOf<raw::Range>(), testing::IsEmpty()) << "round " << round;
+    }
+}
+
+TEST_F(RingTest, EqualContentsGetEqualIdsAndOneRecord) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    std::vector<std::thread> threads;
+    std::array<std::array<raw::StringRef, 200>, 4> ids{};
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        threads.emplace_back([&strings, &mine = ids[t]] {
+            for (std::size_t i = 0; i < mine.size(); ++i) {
+                mine[i] = strings.string("name " + std::to_string(i));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (std::size_t t = 1; t < ids.size(); ++t) {
+        EXPECT_EQ(ids[t], ids[0]);
+    }
+    EXPECT_EQ(strings.string(""), 0u);
+    const RawSpool raw = found();
+    EXPECT_EQ(raw.historyOf<raw::String>().size(), 200u);
+    EXPECT_EQ(raw.string(ids[0][7]), "name 7");
+}
+
+TEST_F(RingTest, LongStringsAreCutIntoParts) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    std::string text;
+    for (int i = 0; i < 20'000; ++i) {
+        text += static_cast<char>('a' + i % 23);
+    }
+    const raw::StringRef id = strings.string(text);
+    EXPECT_EQ(found().string(id), text);
+    EXPECT_GT(found().historyOf<raw::String>().size(), 4u);
+}
+
+TEST_F(RingTest, StacksDifferByTheKindOfTheirFrames) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    const std::uint64_t native[2] = {0x100, 0x200};
+    raw::PythonFrame python[1] = {{1, 2, 3, 0}};
+    const raw::StackRef plain = strings.stack(native, 2, nullptr, 0);
+    const raw::StackRef mixed = strings.stack(native, 2, python, 1);
+    EXPECT_NE(plain, mixed);
+    EXPECT_EQ(strings.stack(native, 2, nullptr, 0), plain);
+    std::uint64_t alike[2];
+    std::memcpy(alike, python, sizeof python);
+    EXPECT_NE(strings.stack(alike, 2, nullptr, 0), strings.stack(nullptr, 0, python, 1));
+    EXPECT_EQ(strings.stack(nullptr, 0, nullptr, 0), 0u);
+}
+
+} // namespace gd::session
