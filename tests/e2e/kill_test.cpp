@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that are killed at random moments while four threads record as fast as they can: every record
+// whose append returned must be in the segment or the ring, with no gap in the sequence numbers beyond what
+// the loss counters state.
+#include "collector/raw/records_activity.h"
+#include "collector/raw/records_memory.h"
+#include "collector/session/sink.h"
+#include "tests/support/raw_reader.h"
+#include "tests/support/spool_builder.h"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <random>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+
+namespace gd {
+
+namespace {
+
+using test::RawSpool;
+using test::SpoolBuilder;
+
+constexpr unsigned kThreads = 4;
+constexpr std::uint64_t kEventsPerAllocation = 16;
+
+/// How far each thread came, in memory that outlives it.
+struct Acknowledged {
+    alignas(64) std::atomic<std::uint64_t> events{0};
+    std::atomic<std::uint64_t> allocations{0};
+};
+using Progress = std::array<Acknowledged, kThreads>;
+
+/// Event payloads and addresses say whose and which they are.
+std::uint64_t numbered(unsigned thread, std::uint64_t number) {
+    return std::uint64_t{thread + 1} << 48 | number;
+}
+
+void record(unsigned thread, Acknowledged& mine) {
+    gd_rt_range mark{};
+    mark.size = sizeof mark;
+    mark.op = GD_RT_RANGE_MARK;
+    gd_rt_memory memory{};
+    memory.size = sizeof memory;
+    memory.kind = GD_RT_MEMORY_DEVICE;
+    memory.bytes = 1;
+    for (std::uint64_t i = 0;; ++i) {
+        mark.u64 = numbered(thread, i);
+        session::sink::range(mark);
+        mine.events.store(i + 1, std::memory_order_release);
+        if (i % kEventsPerAllocation == 0) {
+            memory.ptr = numbered(thread, i / kEventsPerAllocation);
+            session::sink::alloc(memory);
+            mine.allocations.store(i / kEventsPerAllocation + 1, std::memory_order_release);
+        }
+    }
+}
+
+/// Numbers that are missing below the highest sequence of a lane.
+std::uint64_t gaps(const std::vector<test::RawRecord>& records) {
+    if (records.empty()) {
+        return 0;
+    }
+    for (std::size_t i = 1; i < records.size(); ++i) {
+        EXPECT_NE(records[i].sequence, records[i - 1].sequence) << "a sequence number was used twice";
+    }
+    return records.back().sequence + std::uint64_t{1} - records.size();
+}
+
+/// Acknowledged numbers 0 … acknowledged-1 that are not among `found`.
+std::uint64_t missing(const std::vector<bool>& found, std::uint64_t acknowledged) {
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i < acknowledged; ++i) {
+        count += i >= found.size() || !found[i] ? 1 : 0;
+    }
+    return count;
+}
+
+void mark(std::vector<bool>& found, std::uint64_t number) {
+    if (number >= found.size()) {
+        found.resize(number * 2 + 1024);
+    }
+    EXPECT_FALSE(found[number]) << "a record was found twice";
+    found[number] = true;
+}
+
+struct Totals {
+    std::uint64_t records = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t onlyInRing = 0;
+    unsigned withoutDrops = 0;
+};
+
+void check(const RawSpool& raw, const Progress& progress, Totals& totals) {
+    std::array<std::vector<bool>, kThreads> events;
+    std::array<std::vector<bool>, kThreads> allocations;
+    std::uint64_t eventGaps = 0;
+    for (const auto& [thread, records] : raw.events) {
+        eventGaps += gaps(records);
+        for (const raw::Range& range : raw.all<raw::Range>(records)) {
+            mark(events.at((range.payload >> 48) - 1), range.payload & 0xffffffffffff);
+        }
+        totals.records += records.size();
+    }
+    for (const raw::Alloc& alloc : raw.historyOf<raw::Alloc>()) {
+        mark(allocations.at((alloc.address >> 48) - 1), alloc.address & 0xffffffffffff);
+    }
+    std::uint64_t lostEvents = 0;
+    std::uint64_t lostAllocations = 0;
+    for (unsigned t = 0; t < kThreads; ++t) {
+        lostEvents += missing(events[t], progress[t].events);
+        lostAllocations += missing(allocations[t], progress[t].allocations);
+    }
+    const std::uint64_t droppedEvents = raw.header.loss[1].droppedRecords;
+    const std::uint64_t droppedHistory = raw.header.loss[0].droppedRecords;
+    EXPECT_LE(lostEvents, droppedEvents);
+    EXPECT_LE(eventGaps, droppedEvents);
+    EXPECT_LE(lostAllocations, droppedHistory);
+    // A thread that was killed between taking a place and committing leaves its number behind.
+    EXPECT_LE(gaps(raw.history), droppedHistory + kThreads + 2);
+    totals.records += raw.history.size();
+    totals.dropped += droppedEvents + droppedHistory;
+    totals.onlyInRing += raw.ringChunks;
+    totals.withoutDrops += droppedEvents + droppedHistory == 0 ? 1 : 0;
+}
+
+void killOnce(std::mt19937& random, Totals& totals) {
+    auto* progress = static_cast<Progress*>(
+        mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(static_cast<void*>(progress), MAP_FAILED);
+    new (progress) Progress;
+    SpoolBuilder spool("/dev/shm");
+    // Small pools wrap many times, large ones lose nothing: both must hold.
+    spool.setVariable("GRAPHDOCTOR_RING_BYTES", random() % 2 == 0 ? "4194304" : "134217728");
+    const pid_t child = spool.start([progress] {
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < kThreads; ++t) {
+            threads.emplace_back([t, progress] { record(t, (*progress)[t]); });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+    });
+    const timespec moment{0, static_cast<long>(1'000'000 + random() % 40'000'000)};
+    nanosleep(&moment, nullptr);
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    if (!spool.segments().empty()) {
+        const std::string segment = spool.segments().front();
+        check(RawSpool(segment, SpoolBuilder::ringOf(segment)), *progress, totals);
+    }
+    munmap(progress, sizeof(Progress));
+}
+
+} // namespace
+
+TEST(Kill, LosesNothingThatWasAcknowledged) {
+    const char* wanted = std::getenv("GD_KILLS");
+    const int kills = wanted != nullptr ? std::atoi(wanted) : 40;
+    std::mt19937 random(20261129);
+    Totals totals;
+    for (int i = 0; i < kills && !HasFailure(); ++i) {
+        SCOPED_TRACE("kill " + std::to_string(i));
+        killOnce(random, totals);
+    }
+    std::printf(
+        "%d kills, %.1f M records found, %llu chunks only in the ring, %llu records dropped and counted, "
+        "%u runs without a drop\n",
+        kills, static_cast<double>(totals.records) / 1e6, static_cast<unsigned long long>(totals.onlyInRing),
+        static_cast<unsigned long long>(totals.dropped), totals.withoutDrops);
+    EXPECT_GT(totals.records, 0u);
+    EXPECT_GT(totals.onlyInRing, 0u);
+}
+
+} // namespace gd
