@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults/fault.h"
+
+namespace gdt::faults {
+
+Fault::Fault(const FaultSpec& spec, FaultEnvironment& environment)
+    : m_spec(spec)
+    , m_environment(environment) { }
+
+bool Fault::here() const {
+    return !m_spec.rank || *m_spec.rank == m_environment.rank;
+}
+
+bool Fault::inLayer(std::int64_t layer) const {
+    return here() && layer == m_spec.layer.value_or(0);
+}
+
+bool Fault::started(std::int64_t otherwise) const {
+    return m_step >= m_spec.step.value_or(otherwise);
+}
+
+std::optional<std::int64_t> Fault::captureAtStep(graphs::Scope scope) const {
+    // On every rank, whatever @rank says: a captured collective must be captured everywhere in the same step.
+    const bool cycle = scope != graphs::Scope::Optimizer;
+    return cycle ? m_spec.step : std::nullopt;
+}
+
+} // namespace gdt::faults

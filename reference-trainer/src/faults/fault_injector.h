@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "faults/fault.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gdt::faults {
+
+/// The armed faults behind the hooks of model and graph manager. Without faults each hook does what the
+/// healthy trainer does. One thread.
+class FaultInjector final : public model::LayerHooks, public graphs::CaptureHooks {
+public:
+    explicit FaultInjector(const std::vector<FaultSpec>& specs);
+
+    /// Empty when the faults fit the run, else one sentence.
+    [[nodiscard]] std::string problem(
+        std::int64_t steps, std::int64_t layers, int ranks, std::int64_t seqLen) const;
+    /// Creates the faults; once, before the first step. `environment` must outlive the injector.
+    runtime::Status open(FaultEnvironment& environment);
+    /// Destroys them while the device still exists.
+    void close() { m_faults.clear(); }
+
+    runtime::Status beginStep(std::int64_t step);
+    runtime::Status endStep();
+    [[nodiscard]] std::int64_t seqLen(std::int64_t configured);
+    runtime::Status reduceGradients(const parallel::GradientReduction& reduction, runtime::Stream& stream);
+
+    runtime::Status inForward(std::int64_t layer, runtime::Stream& stream) override;
+    runtime::Status betweenReplays(std::int64_t layer, runtime::Stream& stream) override;
+    std::int64_t warmupRuns(graphs::Scope scope, std::int64_t configured) override;
+    runtime::CaptureMode captureMode(graphs::Scope scope, runtime::CaptureMode configured) override;
+    runtime::Status beginCapture(
+        graphs::Scope scope, runtime::Stream& stream, runtime::CaptureMode mode) override;
+    bool endsCapture(graphs::Scope scope, runtime::Status issued) override;
+    runtime::Status launch(graphs::Scope scope, runtime::GraphExec& exec, runtime::Stream& stream) override;
+
+private:
+    std::vector<FaultSpec> m_specs;
+    std::vector<std::unique_ptr<Fault>> m_faults;
+};
+
+} // namespace gdt::faults

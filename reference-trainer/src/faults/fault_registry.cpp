@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults/fault_registry.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace gdt::faults {
+
+namespace {
+
+const std::vector<FaultInfo>& table() {
+    static const std::vector<FaultInfo> faults{
+        {"item-in-capture", "4.8", "the loss is read with a stream synchronise inside the captured region",
+            {"layer forward"}, {"host"}, {"step", "layer", "rank", "harmless"}, "", {"GD101"}},
+        {"no-warmup-optimizer", "3.2",
+            "the optimizer's moments are allocated for the first time inside the capture",
+            {"optimizer step", "warm-up"}, {"host"}, {"step", "rank", "harmless"}, "", {"GD109"}},
+        {"sync-in-graph-region", "3.4",
+            "the host waits for the device between two replays and then inspects the gradients",
+            {"between replays"}, {"host"}, {"param", "step", "layer", "rank", "harmless"},
+            "microseconds the host takes after the wait (2000)", {"GD302"}},
+        {"record-stream", "4.6",
+            "a buffer that the graph uses goes back to the allocator and is handed out again",
+            {"layer forward", "between replays"}, {"host"}, {"step", "layer", "rank", "harmless"}, "",
+            {"GD202"}},
+        {"activation-realloc", "3.4", "some steps take their activations from the device instead of the pool",
+            {"between replays"}, {"host"}, {"param", "step", "layer", "rank", "harmless"},
+            "percent of the memory in use that such a step takes in addition (40)", {"GD402"}},
+        {"graph-cache-overflow", "2.1", "more sequence lengths than --max-graphs, so some always run eagerly",
+            {"step start"}, {"host"}, {"param", "step", "harmless"},
+            "number of sequence lengths (--max-graphs + 4)", {"GD306"}},
+        {"tp-allreduce-unjoined", "2.2",
+            "the gradient all-reduce goes to a stream that never joined the capture: it runs once, at "
+            "capture",
+            {"gradient reduction"}, {"host"}, {"step", "harmless"}, "", {"GD114"}},
+        {"replay-jitter", "3.4", "the host delays some launches at random", {"graph launch"}, {"host"},
+            {"param", "step", "rank", "harmless"},
+            "milliseconds of a delay (60); three launches in ten are delayed", {"GD303"}},
+        {"unjoined-fork", "-", "a stream forked inside the capture is not joined before its end",
+            {"layer forward"}, {"host"}, {"step", "layer", "rank", "harmless"}, "", {"GD104"}},
+        {"abandoned-capture", "-", "an early return leaves the capture open",
+            {"begin capture", "layer forward", "end capture"}, {"host"},
+            {"step", "layer", "rank", "harmless"}, "", {"GD108"}},
+    };
+    return faults;
+}
+
+template <class Number> std::optional<Number> parseNumber(std::string_view text) {
+    Number value{};
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || rest != end || value < 0) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+bool accepts(const FaultInfo& info, std::string_view arg) {
+    return std::find(info.args.begin(), info.args.end(), arg) != info.args.end();
+}
+
+std::string joined(const std::vector<std::string_view>& words, const char* separator) {
+    std::string text;
+    for (const std::string_view word : words) {
+        text += (text.empty() ? "" : separator) + std::string(word);
+    }
+    return text;
+}
+
+// "step=12" and the like; "harmless" has no value.
+bool parseOption(const FaultInfo& info, std::string_view option, FaultSpec& spec, std::string& problem) {
+    const std::size_t equals = option.find('=');
+    const std::string_view name = option.substr(0, equals);
+    if (!accepts(info, name) || name == "param") {
+        problem = "--fault " + spec.id + " does not take @" + std::string(name) + "; it takes "
+            + joined(info.args, ", ");
+        return false;
+    }
+    if (name == "harmless") {
+        spec.harmless = true;
+        return equals == std::string_view::npos;
+    }
+    const std::optional<std::int64_t> value = equals == std::string_view::npos
+        ? std::nullopt
+        : parseNumber<std::int64_t>(option.substr(equals + 1));
+    if (!value) {
+        problem = "--fault " + spec.id + ": @" + std::string(name) + " needs a number, as in @"
+            + std::string(name) + "=3";
+        return false;
+    }
+    (name == "step" ? spec.step : name == "layer" ? spec.layer : spec.rank) = value;
+    return true;
+}
+
+bool parseHead(std::string_view head, FaultSpec& spec, std::string& problem) {
+    const std::size_t colon = head.find(':');
+    spec.id = std::string(head.substr(0, colon));
+    const FaultInfo* info = findFault(spec.id);
+    if (info == nullptr) {
+        problem = "--fault " + spec.id + " is not known; --list-faults shows all faults";
+        return false;
+    }
+    if (colon == std::string_view::npos) {
+        return true;
+    }
+    spec.param = parseNumber<double>(head.substr(colon + 1));
+    if (!accepts(*info, "param") || !spec.param) {
+        problem = "--fault " + spec.id + " takes "
+            + (accepts(*info, "param") ? "a number after the colon: " + std::string(info->param)
+                                       : std::string("no parameter after a colon"));
+        return false;
+    }
+    return true;
+}
+
+} // namespace
+
+std::span<const FaultInfo> registry() {
+    return table();
+}
+
+const FaultInfo* findFault(std::string_view id) {
+    const auto& faults = table();
+    const auto it
+        = std::find_if(faults.begin(), faults.end(), [&](const FaultInfo& f) { return f.id == id; });
+    return it == faults.end() ? nullptr : &*it;
+}
+
+std::optional<FaultSpec> parseFault(std::string_view text, std::string& problem) {
+    FaultSpec spec;
+    std::size_t at = text.find('@');
+    if (!parseHead(text.substr(0, at), spec, problem)) {
+        return std::nullopt;
+    }
+    const FaultInfo& info = *findFault(spec.id);
+    while (at != std::string_view::npos) {
+        const std::size_t next = text.find('@', at + 1);
+        const std::string_view option
+            = text.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
+        if (!parseOption(info, option, spec, problem)) {
+            if (problem.empty()) {
+                problem = "--fault " + spec.id + ": @harmless takes no value";
+            }
+            return std::nullopt;
+        }
+        at = next;
+    }
+    return spec;
+}
+
+std::string listFaults(bool json) {
+    if (json) {
+        nlohmann::ordered_json list = nlohmann::ordered_json::array();
+        for (const FaultInfo& f : table()) {
+            list.push_back({{"id", f.id}, {"section", f.section}, {"title", f.title}, {"hooks", f.hooks},
+                {"backends", f.backends}, {"args", f.args}, {"param", f.param}, {"rules", f.rules}});
+        }
+        return list.dump(2) + "\n";
+    }
+    std::string text;
+    for (const FaultInfo& f : table()) {
+        text += std::string(f.id) + " (" + joined(f.rules, ", ") + ")\n    " + std::string(f.title) + "\n";
+        text += "    takes " + joined(f.args, ", ") + "\n";
+        if (!f.param.empty()) {
+            text += "    param: " + std::string(f.param) + "\n";
+        }
+    }
+    return text;
+}
+
+} // namespace gdt::faults

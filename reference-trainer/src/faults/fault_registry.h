@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gdt::faults {
+
+/// One switchable mistake. The table in fault_registry.cpp is the only list; --list-faults prints it.
+struct FaultInfo {
+    std::string_view id;
+    std::string_view section; ///< of the source document that describes the mistake, "-" for real-life ones
+    std::string_view title;
+    std::vector<std::string_view> hooks; ///< places of the trainer where it acts
+    std::vector<std::string_view> backends;
+    std::vector<std::string_view>
+        args; ///< accepted after the id: param (of its meaning), step, layer, rank, harmless
+    std::string_view param; ///< what :PARAM means and its default, empty when none is taken
+    std::vector<std::string_view> rules; ///< rules that must name it, the first one on top
+};
+
+[[nodiscard]] std::span<const FaultInfo> registry();
+[[nodiscard]] const FaultInfo* findFault(std::string_view id);
+
+/// A fault as asked for on the command line: ID[:PARAM][@step=N][@layer=N][@rank=N][@harmless].
+struct FaultSpec {
+    std::string id;
+    std::optional<double> param;
+    std::optional<std::int64_t> step;
+    std::optional<std::int64_t> layer;
+    std::optional<std::int64_t> rank;
+    bool harmless = false; ///< do the same thing the right way: nothing may be diagnosed
+};
+
+/// Fills `problem` with one sentence and returns nothing when the text is not a known fault.
+[[nodiscard]] std::optional<FaultSpec> parseFault(std::string_view text, std::string& problem);
+
+/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, param, rules}.
+[[nodiscard]] std::string listFaults(bool json);
+
+} // namespace gdt::faults

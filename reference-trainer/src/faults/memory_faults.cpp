@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of memory: allocated, released or moved at the wrong time.
+#include "faults/fault.h"
+#include "faults/fault_site.h"
+#include "kernels/elementwise.h"
+#include "model/pass.h"
+
+#include <utility>
+
+namespace gdt::faults {
+
+using graphs::Scope;
+using runtime::CaptureMode;
+using runtime::Status;
+
+namespace {
+
+// The optimizer's first step is the captured one, so its lazy allocation falls into the capture. With @step=N
+// the moments are dropped before step N, as after a restart. Harmless: a relaxed capture, which permits it.
+class NoWarmupOptimizer final : public Fault {
+public:
+    using Fault::Fault;
+
+    Status beginStep() override {
+        const std::int64_t first = spec().step.value_or(0);
+        if (step() != first) {
+            return Status::Success;
+        }
+        return here() ? env().releaseOptimizerState() : env().ensureOptimizerState();
+    }
+
+    std::optional<std::int64_t> warmupRuns(Scope scope) override {
+        return scope == Scope::Cycle ? std::nullopt : std::optional(spec().step.value_or(0));
+    }
+
+    std::optional<CaptureMode> captureMode(Scope) override {
+        return harmless() ? std::optional(CaptureMode::Relaxed) : std::nullopt;
+    }
+};
+
+// A layer keeps statistics in a buffer that the graph writes to. After the capture the buffer goes back to
+// the device, which hands the same address to somebody else; every replay now writes into foreign memory.
+// Harmless: the buffer stays until the end of the run.
+class RecordStream final : public Fault {
+public:
+    using Fault::Fault;
+
+    Status open() override {
+        void* memory = nullptr;
+        GDT_TRY(GDT_FAULT_SITE("record-stream", "cuMemAlloc", env().device.allocate(&memory, kBytes)));
+        GDT_TRY(env().device.fill(memory, 0, kBytes));
+        m_buffer = static_cast<float*>(memory);
+        return Status::Success;
+    }
+
+    Status inForward(runtime::Stream& stream) override {
+        if (stream.capturing()) {
+            m_capturedAt = step();
+        }
+        return stream.launch<kernels::ResidualAdd<float>>(
+            model::gridFor(kCount), {m_buffer, m_buffer, m_buffer, kCount});
+    }
+
+    [[gnu::noinline]] Status betweenReplays(runtime::Stream&) override {
+        // Two replays later at the earliest, so that the graph was seen to work before.
+        const bool due = m_capturedAt >= 0 && step() >= m_capturedAt + 2 && started(0);
+        if (harmless() || m_released || !due) {
+            return Status::Success;
+        }
+        m_released = true;
+        GDT_TRY(GDT_FAULT_SITE("record-stream", "cuMemFree", env().device.release(m_buffer)));
+        return env().device.allocate(&m_newOwner, kBytes);
+    }
+
+private:
+    static constexpr std::int64_t kCount = 16384;
+    static constexpr std::size_t kBytes = kCount * sizeof(float);
+
+    float* m_buffer = nullptr;
+    void* m_newOwner = nullptr;
+    std::int64_t m_capturedAt = -1;
+    bool m_released = false;
+};
+
+// Every fifth step takes a large block from the device and gives it back at its end, where the pool was meant
+// to serve it. Harmless: the pool serves it, which is no call to the device at all.
+class ActivationRealloc final : public Fault {
+public:
+    using Fault::Fault;
+
+    Status open() override {
+        const double share = spec().param.value_or(40.0) / 100.0;
+        m_bytes = static_cast<std::size_t>(share * static_cast<double>(env().allocatedBytes));
+        return harmless() ? runtime::GraphPool::create(env().device, m_bytes, m_pool) : Status::Success;
+    }
+
+    [[gnu::noinline]] Status betweenReplays(runtime::Stream&) override {
+        if (!started(10) || step() % 5 != 0) {
+            return Status::Success;
+        }
+        if (harmless()) {
+            return m_pool.allocate(&m_block, m_bytes);
+        }
+        GDT_TRY(GDT_FAULT_SITE("activation-realloc", "cuMemAlloc", env().device.allocate(&m_block, m_bytes)));
+        return Status::Success;
+    }
+
+    [[gnu::noinline]] Status endStep() override {
+        if (m_block == nullptr) {
+            return Status::Success;
+        }
+        void* block = std::exchange(m_block, nullptr);
+        return harmless() ? m_pool.release(block) : env().device.release(block);
+    }
+
+private:
+    runtime::GraphPool m_pool;
+    std::size_t m_bytes = 0;
+    void* m_block = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Fault> makeNoWarmupOptimizer(const FaultSpec& spec, FaultEnvironment& environment) {
+    return std::make_unique<NoWarmupOptimizer>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeRecordStream(const FaultSpec& spec, FaultEnvironment& environment) {
+    return std::make_unique<RecordStream>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeActivationRealloc(const FaultSpec& spec, FaultEnvironment& environment) {
+    return std::make_unique<ActivationRealloc>(spec, environment);
+}
+
+} // namespace gdt::faults

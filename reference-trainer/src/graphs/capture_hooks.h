@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graphs/graph_key.h"
+#include "runtime/stream.h"
+
+#include <cstdint>
+
+namespace gdt::graphs {
+
+/// Places in the graph manager where a fault can act; this class does the right thing, FaultInjector may not.
+class CaptureHooks {
+public:
+    virtual ~CaptureHooks() = default;
+
+    /// Eager runs before the capture of `scope`, given the configured number.
+    [[nodiscard]] virtual std::int64_t warmupRuns(Scope scope, std::int64_t configured);
+    [[nodiscard]] virtual runtime::CaptureMode captureMode(Scope scope, runtime::CaptureMode configured);
+    virtual runtime::Status beginCapture(Scope scope, runtime::Stream& stream, runtime::CaptureMode mode);
+    /// False: the caller of the region returns without ending the capture.
+    [[nodiscard]] virtual bool endsCapture(Scope scope, runtime::Status issued);
+    virtual runtime::Status launch(Scope scope, runtime::GraphExec& exec, runtime::Stream& stream);
+};
+
+} // namespace gdt::graphs

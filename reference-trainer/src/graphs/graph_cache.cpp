@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graphs/graph_cache.h"
+
+#include <algorithm>
+
+namespace gdt::graphs {
+
+GraphEntry& GraphCache::find(const GraphKey& key) {
+    GraphEntry& entry = m_entries[key];
+    entry.key = key;
+    return entry;
+}
+
+std::size_t GraphCache::graphs() const {
+    return static_cast<std::size_t>(std::count_if(
+        m_entries.begin(), m_entries.end(), [](const auto& item) { return item.second.exec.valid(); }));
+}
+
+GraphEntry* GraphCache::victim() {
+    GraphEntry* oldest = nullptr;
+    if (m_policy == CachePolicy::Fallback) {
+        return oldest;
+    }
+    for (auto& [key, entry] : m_entries) {
+        const bool candidate = entry.exec.valid() && key.scope != Scope::Optimizer;
+        if (candidate && (oldest == nullptr || entry.lastUse < oldest->lastUse)) {
+            oldest = &entry;
+        }
+    }
+    return oldest;
+}
+
+} // namespace gdt::graphs

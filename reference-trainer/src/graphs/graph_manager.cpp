@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graphs/graph_manager.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace gdt::graphs {
+
+using runtime::ok;
+using runtime::Status;
+
+namespace {
+
+Reason reasonOf(Status status) {
+    switch (status) {
+    case Status::CaptureUnjoined:
+        return Reason::Unjoined;
+    case Status::CaptureUnsupported:
+        return Reason::UnsupportedCall;
+    default:
+        return Reason::CaptureFailed;
+    }
+}
+
+} // namespace
+
+GraphManager::GraphManager(
+    const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement, Observer observer)
+    : m_options(options)
+    , m_hooks(hooks)
+    , m_agreement(agreement)
+    , m_observer(std::move(observer))
+    , m_cache(options.maxGraphs, options.policy) { }
+
+void GraphManager::move(GraphEntry& entry, EntryState to, Reason reason) {
+    if (!mayFollow(entry.state, to)) {
+        std::fprintf(stderr, "graph manager: %s may not go from %s to %s\n", entry.key.text().c_str(),
+            stateName(entry.state), stateName(to));
+        std::abort();
+    }
+    const EntryState from = std::exchange(entry.state, to);
+    if (reason != Reason::None) {
+        entry.reason = reason;
+    }
+    if (m_observer) {
+        m_observer({entry.key, from, to, reason});
+    }
+}
+
+Status GraphManager::run(const GraphKey& key, Region& region, StreamSlot& slot) {
+    if (m_options.mode == GraphMode::Eager) {
+        return runEager(region, slot, RunKind::Eager);
+    }
+    GraphEntry& entry = m_cache.find(key);
+    entry.lastUse = ++m_calls;
+    return runManual(entry, region, slot);
+}
+
+Status GraphManager::runEager(Region& region, StreamSlot& slot, RunKind kind) {
+    m_lastRun = kind;
+    return region.issue(slot.stream());
+}
+
+Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& slot) {
+    if (entry.state == EntryState::Ready && entry.guard != region.guard()) {
+        evict(entry, Reason::PointerChanged);
+    }
+    if (entry.state == EntryState::Ready) {
+        return replay(entry, region, slot);
+    }
+    if (wantsCapture(entry)) {
+        return captureThenRun(entry, region, slot);
+    }
+    const bool warming = entry.state == EntryState::Warming;
+    entry.warmRuns += warming ? 1 : 0;
+    entry.eagerRuns += warming ? 0 : 1;
+    return runEager(region, slot, warming ? RunKind::WarmUp : RunKind::Fallback);
+}
+
+bool GraphManager::wantsCapture(GraphEntry& entry) {
+    const auto scope = static_cast<std::size_t>(entry.key.scope);
+    const std::int64_t needed
+        = m_scopeWarm[scope] ? 0 : m_hooks.warmupRuns(entry.key.scope, m_options.warmupRuns);
+    switch (entry.state) {
+    case EntryState::Cold:
+        if (needed > 0) {
+            move(entry, EntryState::Warming);
+            return false;
+        }
+        break;
+    case EntryState::Warming:
+        if (entry.warmRuns < needed) {
+            return false;
+        }
+        break;
+    case EntryState::EagerFallback:
+        if (entry.reason != Reason::CacheFull && entry.eagerRuns < m_options.retryAfter) {
+            return false;
+        }
+        break;
+    case EntryState::Evicted:
+        break;
+    default:
+        return false;
+    }
+    if (makeRoom()) {
+        return true;
+    }
+    if (entry.state != EntryState::EagerFallback) {
+        move(entry, EntryState::EagerFallback, Reason::CacheFull);
+    }
+    return false;
+}
+
+bool GraphManager::makeRoom() {
+    if (!m_cache.full()) {
+        return true;
+    }
+    GraphEntry* victim = m_cache.victim();
+    if (victim != nullptr) {
+        evict(*victim, Reason::CacheFull);
+    }
+    return !m_cache.full();
+}
+
+void GraphManager::evict(GraphEntry& entry, Reason reason) {
+    // Launches that are queued already keep the executable alive (runtime/graph.h).
+    (void)entry.exec.destroy();
+    entry.exec = runtime::GraphExec();
+    move(entry, EntryState::Evicted, reason);
+}
+
+Reason GraphManager::capture(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph) {
+    const Scope scope = entry.key.scope;
+    runtime::Stream& stream = slot.stream();
+    entry.guard = region.guard();
+    // Drained first, so that no event of the steps before can be mistaken for one of the capture.
+    if (!ok(stream.synchronize())) {
+        return Reason::CaptureFailed;
+    }
+    const runtime::CaptureMode mode = m_hooks.captureMode(scope, m_options.captureMode);
+    if (const Status begun = m_hooks.beginCapture(scope, stream, mode); !ok(begun)) {
+        return reasonOf(begun);
+    }
+    const Status issued = region.issue(stream);
+    if (!m_hooks.endsCapture(scope, issued)) {
+        return Reason::LeftOpen;
+    }
+    const Status ended = stream.endCapture(graph);
+    if (!ok(issued)) {
+        return reasonOf(issued);
+    }
+    return ok(ended) ? Reason::None : reasonOf(ended);
+}
+
+Reason GraphManager::instantiate(GraphEntry& entry, const runtime::Graph& graph) {
+    move(entry, EntryState::Instantiating);
+    return ok(graph.instantiate(entry.exec)) ? Reason::None : Reason::InstantiateFailed;
+}
+
+Status GraphManager::captureThenRun(GraphEntry& entry, Region& region, StreamSlot& slot) {
+    move(entry, EntryState::Capturing);
+    runtime::Graph graph;
+    Reason reason = capture(entry, region, slot, graph);
+    if (reason == Reason::None) {
+        reason = instantiate(entry, graph);
+    }
+    if (!m_agreement.everyone(reason == Reason::None) && reason == Reason::None) {
+        reason = Reason::PeerRefused;
+    }
+    if (reason != Reason::None) {
+        GDT_TRY(recover(entry, reason, slot));
+        return runEager(region, slot, RunKind::Fallback);
+    }
+    m_scopeWarm[static_cast<std::size_t>(entry.key.scope)] = true;
+    move(entry, EntryState::Ready);
+    return replay(entry, region, slot);
+}
+
+Status GraphManager::recover(GraphEntry& entry, Reason reason, StreamSlot& slot) {
+    if (entry.exec.valid()) {
+        GDT_TRY(entry.exec.destroy());
+        entry.exec = runtime::GraphExec();
+    }
+    ++entry.failures;
+    entry.eagerRuns = 0;
+    move(entry, EntryState::Failed, reason);
+    move(entry, entry.failures < m_options.maxFailures ? EntryState::EagerFallback : EntryState::Disabled,
+        reason);
+    runtime::clearFailure();
+    if (!slot.stream().capturing()) {
+        return Status::Success;
+    }
+    // The capture that was left open forbids this thread everything that could disturb it.
+    runtime::CaptureMode mode = runtime::CaptureMode::Relaxed;
+    GDT_TRY(runtime::exchangeThreadCaptureMode(&mode));
+    return slot.replace();
+}
+
+Status GraphManager::replay(GraphEntry& entry, Region& region, StreamSlot& slot) {
+    move(entry, EntryState::Replaying);
+    if (const Status launched = m_hooks.launch(entry.key.scope, entry.exec, slot.stream()); !ok(launched)) {
+        GDT_TRY(recover(entry, Reason::LaunchFailed, slot));
+        return runEager(region, slot, RunKind::Fallback);
+    }
+    m_lastRun = RunKind::Replay;
+    move(entry, EntryState::Ready);
+    return Status::Success;
+}
+
+Status GraphManager::clear() {
+    for (const auto& [key, entry] : m_cache.entries()) {
+        if (entry.exec.valid()) {
+            GDT_TRY(m_cache.find(key).exec.destroy());
+        }
+    }
+    return Status::Success;
+}
+
+} // namespace gdt::graphs

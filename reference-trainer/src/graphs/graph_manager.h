@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graphs/agreement.h"
+#include "graphs/capture_hooks.h"
+#include "graphs/graph_cache.h"
+#include "graphs/region.h"
+
+#include <functional>
+
+namespace gdt::graphs {
+
+enum class GraphMode {
+    Eager, ///< every region is issued kernel by kernel
+    Manual, ///< every region is captured after its warm-up and replayed from then on
+};
+
+struct ManagerOptions {
+    GraphMode mode = GraphMode::Manual;
+    std::size_t maxGraphs = 16;
+    CachePolicy policy = CachePolicy::Fallback;
+    std::int64_t warmupRuns = 3; ///< of the first key of a scope; later keys find everything allocated
+    std::int64_t retryAfter = 50; ///< eager runs between a failure and the next attempt
+    int maxFailures = 2; ///< then the key is Disabled
+    runtime::CaptureMode captureMode = runtime::CaptureMode::ThreadLocal;
+};
+
+/// How run() got the work onto the stream.
+enum class RunKind { Eager, WarmUp, Replay, Fallback };
+
+/// Captures regions, keeps their graphs and replays them. A key runs eagerly until warm, is captured once and
+/// replayed from then on; a capture that fails, here or on another rank, sends the key to eager execution
+/// with a reason, so a run never stops because of a graph. One thread.
+class GraphManager {
+public:
+    using Observer = std::function<void(const Transition&)>;
+
+    GraphManager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement, Observer observer);
+
+    /// Puts the region's work onto the slot's stream. Fails only where the eager form fails, too.
+    runtime::Status run(const GraphKey& key, Region& region, StreamSlot& slot);
+
+    [[nodiscard]] RunKind lastRun() const { return m_lastRun; }
+    [[nodiscard]] const GraphCache& cache() const { return m_cache; }
+    /// Destroys all graphs; replays that are queued already still run.
+    runtime::Status clear();
+
+private:
+    runtime::Status runManual(GraphEntry& entry, Region& region, StreamSlot& slot);
+    runtime::Status runEager(Region& region, StreamSlot& slot, RunKind kind);
+    runtime::Status captureThenRun(GraphEntry& entry, Region& region, StreamSlot& slot);
+    runtime::Status replay(GraphEntry& entry, Region& region, StreamSlot& slot);
+    [[nodiscard]] bool wantsCapture(GraphEntry& entry);
+    [[nodiscard]] bool makeRoom();
+    Reason capture(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph);
+    Reason instantiate(GraphEntry& entry, const runtime::Graph& graph);
+    runtime::Status recover(GraphEntry& entry, Reason reason, StreamSlot& slot);
+    void evict(GraphEntry& entry, Reason reason);
+    void move(GraphEntry& entry, EntryState to, Reason reason = Reason::None);
+
+    ManagerOptions m_options;
+    CaptureHooks& m_hooks;
+    Agreement& m_agreement;
+    Observer m_observer;
+    GraphCache m_cache;
+    RunKind m_lastRun = RunKind::Eager;
+    std::uint64_t m_calls = 0;
+    bool m_scopeWarm[3] = {};
+};
+
+} // namespace gdt::graphs

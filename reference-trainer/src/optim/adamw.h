@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model/parameter.h"
+#include "optim/step_state.h"
+#include "runtime/stream.h"
+
+namespace gdt::optim {
+
+/// Rates and powers are per optimizer step; clipNorm <= 0 switches clipping off.
+struct OptimizerConfig {
+    double peakRate = 1e-2;
+    double floorRate = 5e-4;
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double epsilon = 1e-8;
+    double weightDecay = 0.01;
+    double clipNorm = 1.0;
+    std::int64_t warmupSteps = 20;
+    std::int64_t decaySteps = 200;
+};
+
+/// AdamW over the whole parameter block with global-norm clipping, all on the device: issue() never waits and
+/// passes no number that changes between steps by value, so it can be captured. Moments are allocated at the
+/// first issue(), as frameworks do; a graph must therefore be captured after one eager step.
+template <class T> class AdamWOptimizer {
+public:
+    /// `values`, `gradients` and `state` are device memory and outlive the optimizer.
+    AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
+        const model::ParameterLayout& layout, T* values, T* gradients, StepState* state);
+    ~AdamWOptimizer();
+    AdamWOptimizer(const AdamWOptimizer&) = delete;
+    AdamWOptimizer& operator=(const AdamWOptimizer&) = delete;
+
+    /// Allocates and clears the moments when they do not exist yet; else does nothing.
+    runtime::Status ensureState();
+    /// Forgets the moments. Waits for the device.
+    runtime::Status releaseState();
+
+    /// Schedule, norm, clip, update, clear gradients, file the step's record.
+    runtime::Status issue(runtime::Stream& stream);
+
+private:
+    runtime::Status update(runtime::Stream& stream, std::int64_t first, std::int64_t count, double decay);
+
+    runtime::Device& m_device;
+    OptimizerConfig m_config;
+    std::int64_t m_count;
+    std::int64_t m_decayedCount;
+    T* m_values;
+    T* m_gradients;
+    StepState* m_state;
+    T* m_firstMoment = nullptr;
+    T* m_secondMoment = nullptr;
+};
+
+} // namespace gdt::optim

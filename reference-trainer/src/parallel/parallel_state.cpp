@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/parallel_state.h"
+
+namespace gdt::parallel {
+
+namespace {
+constexpr const char* kAxisNames[] = {"tensor", "context", "data", "pipeline"};
+} // namespace
+
+ParallelState::ParallelState(const ParallelSizes& sizes, int rank)
+    : m_sizes(sizes)
+    , m_rank(rank) { }
+
+int ParallelState::size(Axis axis) const {
+    switch (axis) {
+    case Axis::Tensor:
+        return m_sizes.tensor;
+    case Axis::Context:
+        return m_sizes.context;
+    case Axis::Data:
+        return m_sizes.data;
+    case Axis::Pipeline:
+        return m_sizes.pipeline;
+    }
+    return 1;
+}
+
+int ParallelState::stride(Axis axis) const {
+    int stride = 1;
+    for (const Axis faster : {Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline}) {
+        if (faster == axis) {
+            break;
+        }
+        stride *= size(faster);
+    }
+    return stride;
+}
+
+int ParallelState::coordinate(Axis axis) const {
+    return m_rank / stride(axis) % size(axis);
+}
+
+std::vector<int> ParallelState::group(Axis axis) const {
+    const int first = m_rank - coordinate(axis) * stride(axis);
+    std::vector<int> ranks;
+    for (int i = 0; i < size(axis); ++i) {
+        ranks.push_back(first + i * stride(axis));
+    }
+    return ranks;
+}
+
+std::string ParallelState::groupName(Axis axis) const {
+    return std::string(kAxisNames[static_cast<int>(axis)]) + std::to_string(group(axis).front());
+}
+
+} // namespace gdt::parallel

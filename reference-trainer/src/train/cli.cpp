@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/cli.h"
+
+#include "faults/fault_injector.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace gdt::train {
+
+namespace {
+
+constexpr const char* kDescription
+    = "Trains a small GPT on text whose entropy is known, with CUDA-graph style capture and replay on the "
+      "CPU.\n"
+      "It is a job to try GraphDoctor on: healthy by default, and broken in one known way with --fault.";
+
+constexpr const char* kExamples
+    = "Examples:\n"
+      "  reference-trainer                                  200 steps, captured and replayed\n"
+      "  reference-trainer --graph-mode eager               the same numbers without graphs\n"
+      "  reference-trainer --steps 2000                     until the loss is within 2 % of the entropy "
+      "rate\n"
+      "  reference-trainer --dp 2                           two replicas, two processes\n"
+      "  reference-trainer --fault item-in-capture          a capture that fails; training goes on\n"
+      "  graphdoctor run -- reference-trainer --fault item-in-capture\n"
+      "Exit status: 0 trained to the end, 1 a device or communication error, 2 a wrong argument.";
+
+// The range is in the message of a wrong value; in --help it would only be noise.
+template <class Number> CLI::Validator within(Number least, Number most) {
+    return CLI::Range(least, most).description("");
+}
+
+// Values that are not RunConfig fields as they are typed.
+struct Raw {
+    std::string backend = "host";
+    std::string dtype = "fp32";
+    std::string mode = "manual";
+    std::vector<std::string> scopes{"cycle", "optimizer"};
+    std::string policy = "fallback";
+    std::string norm = "layer";
+    bool untied = false;
+    std::vector<std::string> faults;
+    bool listFaults = false;
+    bool json = false;
+    bool noMarks = false;
+};
+
+void addModelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
+    const auto positive = within(std::int64_t{1}, std::int64_t{1} << 24);
+    const char* group = "Model";
+    app.add_option("--layers", config.model.layers, "Transformer layers")->group(group)->check(positive);
+    app.add_option("--hidden", config.model.hidden, "Width of the residual stream")
+        ->group(group)
+        ->check(positive);
+    app.add_option("--heads", config.model.heads, "Attention heads")->group(group)->check(positive);
+    app.add_option("--seq-len", config.model.seqLen, "Tokens of a sequence")->group(group)->check(positive);
+    app.add_option("--vocab", config.model.vocab, "Tokens of the language")
+        ->group(group)
+        ->check(within(std::int64_t{2}, std::int64_t{512}));
+    app.add_option("--norm", raw.norm, "Normalisation")->group(group)->check(CLI::IsMember({"layer", "rms"}));
+    app.add_flag("--untied", raw.untied, "Give the output projection a matrix of its own")->group(group);
+    app.add_option("--dtype", raw.dtype, "Number format")
+        ->group(group)
+        ->check(CLI::IsMember({"fp32", "fp64"}));
+}
+
+void addTrainingOptions(CLI::App& app, RunConfig& config, Raw& raw) {
+    const auto positive = within(std::int64_t{1}, std::int64_t{1} << 40);
+    const char* group = "Training";
+    app.add_option("--steps", config.steps, "Optimizer steps")->group(group)->check(positive);
+    app.add_option("--micro-batch-size", config.microBatch, "Sequences of a micro-batch")
+        ->group(group)
+        ->check(positive);
+    app.add_option("--micro-batches", config.microBatches, "Micro-batches of a step and rank")
+        ->group(group)
+        ->check(positive);
+    app.add_option("--lr", config.optimizer.peakRate, "Highest learning rate")
+        ->group(group)
+        ->check(within(1e-12, 1e3));
+    app.add_option("--clip", config.optimizer.clipNorm, "Largest gradient norm, 0 for no limit")
+        ->group(group)
+        ->check(within(0.0, 1e9));
+    app.add_option("--seed", config.seed, "Seed of parameters, text and sampling")->group(group);
+    app.add_option("--corpus-tokens", config.corpusTokens, "Length of the text")
+        ->group(group)
+        ->check(positive);
+    app.add_option("--sharpness", config.sharpness, "Predictability of the text, 0 for none")
+        ->group(group)
+        ->check(within(0.0, 20.0));
+    app.add_option("--backend", raw.backend, "Where kernels run")
+        ->group(group)
+        ->check(CLI::IsMember({"host"}));
+    app.add_option("--host-workers", config.hostWorkers,
+           "0: all work runs when the host waits; 1: a worker thread for each stream")
+        ->group(group)
+        ->check(within(0, 1));
+    app.add_option("--dp", config.dataParallel, "Data-parallel replicas, one process each")
+        ->group(group)
+        ->check(within(1, 64));
+    app.add_option("--rendezvous", config.rendezvous, "Folder where ranks of a launcher find each other")
+        ->group(group);
+}
+
+void addGraphOptions(CLI::App& app, RunConfig& config, Raw& raw) {
+    const char* group = "Graphs";
+    app.add_option("--graph-mode", raw.mode, "eager: kernel by kernel; manual: capture, then replay")
+        ->group(group)
+        ->check(CLI::IsMember({"eager", "manual"}));
+    app.add_option("--graph-scope", raw.scopes, "What is captured: cycle, optimizer, both (default), or full")
+        ->group(group)
+        ->delimiter(',')
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->check(CLI::IsMember({"cycle", "optimizer", "full"}));
+    app.add_option("--graph-warmup", config.graphs.warmupRuns, "Eager steps before a capture")
+        ->group(group)
+        ->check(within(std::int64_t{1}, std::int64_t{1} << 20));
+    app.add_option("--max-graphs", config.graphs.maxGraphs, "Graphs kept at a time")
+        ->group(group)
+        ->check(within(std::size_t{1}, std::size_t{4096}));
+    app.add_option("--graph-policy", raw.policy,
+           "When the cache is full: fallback: newcomers run eagerly; lru: the oldest goes")
+        ->group(group)
+        ->check(CLI::IsMember({"fallback", "lru"}));
+}
+
+void addOutputOptions(CLI::App& app, RunConfig& config, Raw& raw) {
+    app.add_option("--log", config.logFile, "Write one JSON object a line: each step, each change of a graph")
+        ->group("Output");
+    app.add_option("--log-interval", config.logInterval, "Steps between two reads of the loss")
+        ->group("Output")
+        ->check(within(std::int64_t{1}, optim::StepState::kHistory));
+    app.add_flag("--quiet", config.quiet, "No progress lines")->group("Output");
+    app.add_flag("--no-marks", raw.noMarks, "Emit no ranges and marks for tools")->group("Output");
+    app.add_option("--fault", raw.faults, "ID[:PARAM][@step=N][@layer=N][@rank=N][@harmless], repeatable")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group("Faults");
+    app.add_flag("--list-faults", raw.listFaults, "List the faults and leave")->group("Faults");
+    app.add_flag("--json", raw.json, "With --list-faults: as JSON")->group("Faults");
+}
+
+bool contains(const std::vector<std::string>& words, const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Returns one sentence when the options contradict each other.
+std::string apply(const Raw& raw, RunConfig& config) {
+    config.type = raw.dtype == "fp64" ? ElementType::F64 : ElementType::F32;
+    config.graphs.mode = raw.mode == "eager" ? graphs::GraphMode::Eager : graphs::GraphMode::Manual;
+    config.graphs.policy = raw.policy == "lru" ? graphs::CachePolicy::Lru : graphs::CachePolicy::Fallback;
+    config.graphFull = contains(raw.scopes, "full");
+    config.graphCycle = contains(raw.scopes, "cycle");
+    config.graphOptimizer = contains(raw.scopes, "optimizer");
+    config.model.norm = raw.norm == "rms" ? model::NormKind::Rms : model::NormKind::Layer;
+    config.model.tiedHead = !raw.untied;
+    config.marks = !raw.noMarks;
+    config.optimizer.decaySteps = config.steps;
+    config.optimizer.warmupSteps = std::min<std::int64_t>(20, std::max<std::int64_t>(1, config.steps / 5));
+    config.optimizer.floorRate = config.optimizer.peakRate / 20;
+    if (raw.json && !raw.listFaults) {
+        return "--json goes with --list-faults only; --log FILE writes a run as JSON lines";
+    }
+    if (config.graphFull && raw.scopes.size() > 1) {
+        return "--graph-scope full contains cycle and optimizer already: give it alone";
+    }
+    if (config.corpusTokens <= config.model.seqLen) {
+        return fmt::format("--corpus-tokens {} is not longer than one sequence of {} tokens",
+            config.corpusTokens, config.model.seqLen);
+    }
+    for (const std::string& text : raw.faults) {
+        std::string problem;
+        const std::optional<faults::FaultSpec> spec = faults::parseFault(text, problem);
+        if (!spec) {
+            return problem;
+        }
+        config.faults.push_back(*spec);
+    }
+    return config.model.problem();
+}
+
+std::string defaultRendezvous(const parallel::RankEnvironment& rank) {
+    if (rank.jobKey.empty()) {
+        return {};
+    }
+    const char* temporary = std::getenv("TMPDIR");
+    return fmt::format(
+        "{}/reference-trainer-{}-{}", temporary != nullptr ? temporary : "/tmp", ::getuid(), rank.jobKey);
+}
+
+// Ranks from the environment, or to be started; returns one sentence when they do not fit.
+std::string placeRanks(Command& command, bool dpGiven) {
+    RunConfig& config = command.config;
+    std::string problem;
+    command.rank = parallel::readRankEnvironment([](const char* name) { return std::getenv(name); }, problem);
+    if (!problem.empty()) {
+        return problem;
+    }
+    if (!command.rank) {
+        command.startRanks = config.dataParallel > 1;
+        return {};
+    }
+    if (dpGiven && config.dataParallel != command.rank->worldSize) {
+        return fmt::format("--dp {}, but {} says that the launcher started {} ranks", config.dataParallel,
+            command.rank->source, command.rank->worldSize);
+    }
+    config.dataParallel = command.rank->worldSize;
+    if (config.rendezvous.empty()) {
+        config.rendezvous = defaultRendezvous(*command.rank);
+    }
+    if (config.rendezvous.empty()) {
+        return fmt::format(
+            "--rendezvous FOLDER is needed: {} is set, but nothing in the environment names the job",
+            command.rank->source);
+    }
+    return {};
+}
+
+int reject(const std::string& sentence) {
+    fmt::print(stderr, "reference-trainer: {}\n", sentence);
+    return 2;
+}
+
+} // namespace
+
+std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
+    Command command;
+    Raw raw;
+    CLI::App app(kDescription, "reference-trainer");
+    app.footer(kExamples);
+    app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    addModelOptions(app, command.config, raw);
+    addTrainingOptions(app, command.config, raw);
+    addGraphOptions(app, command.config, raw);
+    addOutputOptions(app, command.config, raw);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        status = 0;
+        return std::nullopt;
+    } catch (const CLI::ParseError& error) {
+        status = reject(error.what());
+        return std::nullopt;
+    }
+    std::string problem = apply(raw, command.config);
+    if (problem.empty() && raw.listFaults) {
+        fmt::print("{}", faults::listFaults(raw.json));
+        status = 0;
+        return std::nullopt;
+    }
+    if (problem.empty()) {
+        problem = placeRanks(command, app.count("--dp") > 0);
+    }
+    if (problem.empty()) {
+        const RunConfig& c = command.config;
+        problem = faults::FaultInjector(c.faults).problem(
+            c.steps, c.model.layers, c.dataParallel, c.model.seqLen);
+    }
+    if (!problem.empty()) {
+        status = reject(problem);
+        return std::nullopt;
+    }
+    return command;
+}
+
+} // namespace gdt::train

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gdt::train {
+
+namespace {
+
+constexpr int kMaxRanks = 64;
+std::atomic<pid_t> g_children[kMaxRanks];
+
+void endChildren(int signal) {
+    for (const std::atomic<pid_t>& child : g_children) {
+        if (const pid_t pid = child.load(); pid > 0) {
+            ::kill(pid, signal);
+        }
+    }
+}
+
+[[noreturn]] void becomeRank(int rank, int ranks, const std::string& folder, int argc, char** argv) {
+    // A launcher that is killed takes its ranks with it.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+    ::setenv("RANK", std::to_string(rank).c_str(), 1);
+    ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
+    ::setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
+    std::vector<char*> arguments(argv, argv + argc);
+    std::string option = "--rendezvous=" + folder;
+    arguments.push_back(option.data());
+    arguments.push_back(nullptr);
+    ::execv("/proc/self/exe", arguments.data());
+    fmt::print(stderr, "reference-trainer: cannot start rank {}: {}\n", rank, std::strerror(errno));
+    std::_Exit(127);
+}
+
+int statusOf(int wait) {
+    return WIFSIGNALED(wait) ? 128 + WTERMSIG(wait) : WEXITSTATUS(wait);
+}
+
+// Waits for all; the first failure ends the others, whose own status then does not count.
+int waitForRanks(int started) {
+    int worst = 0;
+    bool ending = false;
+    for (int left = started; left > 0;) {
+        int wait = 0;
+        const pid_t pid = ::waitpid(-1, &wait, 0);
+        if (pid < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return std::max(worst, 1);
+        }
+        --left;
+        for (std::atomic<pid_t>& child : g_children) {
+            if (child.load() == pid) {
+                child.store(0);
+            }
+        }
+        const int status = statusOf(wait);
+        if (!ending) {
+            worst = std::max(worst, status);
+        }
+        if (status != 0 && !ending) {
+            ending = true;
+            endChildren(SIGTERM);
+        }
+    }
+    return worst;
+}
+
+} // namespace
+
+int launchRanks(int ranks, int argc, char** argv) {
+    std::string folder = (std::filesystem::temp_directory_path() / "reference-trainer-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr) {
+        fmt::print(stderr, "reference-trainer: cannot make a folder for the ranks to meet in {}: {}\n",
+            folder, std::strerror(errno));
+        return 1;
+    }
+    std::signal(SIGINT, endChildren);
+    std::signal(SIGTERM, endChildren);
+    int started = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            becomeRank(rank, ranks, folder, argc, argv);
+        }
+        if (pid < 0) {
+            fmt::print(stderr, "reference-trainer: cannot start rank {}: {}\n", rank, std::strerror(errno));
+            endChildren(SIGTERM);
+            break;
+        }
+        g_children[rank].store(pid);
+        ++started;
+    }
+    const int worst = waitForRanks(started);
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    return started < ranks ? std::max(worst, 1) : worst;
+}
+
+} // namespace gdt::train

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/shm_communicator.h"
+#include "train/launcher.h"
+#include "train/marks.h"
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace gdt::train {
+
+namespace {
+
+struct OwnedCommunicators {
+    std::unique_ptr<comm::Communicator> gradients;
+    std::unique_ptr<comm::Communicator> agreement;
+
+    [[nodiscard]] std::string error() const {
+        for (const auto* c : {gradients.get(), agreement.get()}) {
+            if (c != nullptr && !c->error().empty()) {
+                return c->error();
+            }
+        }
+        return {};
+    }
+};
+
+std::unique_ptr<comm::Communicator> join(
+    const RunConfig& config, const std::string& name, int rank, std::string& error) {
+    comm::ShmOptions options;
+    options.folder = config.rendezvous;
+    options.name = name;
+    options.rank = rank;
+    options.size = config.dataParallel;
+    return comm::createShmCommunicator(options, error);
+}
+
+bool connect(const RunConfig& config, const parallel::ParallelState& ranks, OwnedCommunicators& out,
+    std::string& error) {
+    if (config.dataParallel == 1) {
+        return true;
+    }
+    std::error_code failure;
+    std::filesystem::create_directories(config.rendezvous, failure);
+    if (failure) {
+        error = fmt::format("--rendezvous {}: {}", config.rendezvous, failure.message());
+        return false;
+    }
+    const std::string group = ranks.groupName(parallel::Axis::Data);
+    const int place = ranks.coordinate(parallel::Axis::Data);
+    out.gradients = join(config, group, place, error);
+    out.agreement = out.gradients != nullptr ? join(config, group + ".agreement", place, error) : nullptr;
+    return out.agreement != nullptr;
+}
+
+int fail(int rank, const std::string& sentence) {
+    fmt::print(stderr, "reference-trainer: rank {}: {}\n", rank, sentence);
+    return 1;
+}
+
+int failed(int rank, runtime::Status status, const OwnedCommunicators& communicators) {
+    if (const std::string error = communicators.error(); !error.empty()) {
+        return fail(rank, error);
+    }
+    const runtime::Failure& where = runtime::lastFailure();
+    return fail(rank,
+        fmt::format("{} ({}) in {} at {}:{}", runtime::statusText(status), runtime::statusName(status),
+            where.expression, where.file, where.line));
+}
+
+template <class T>
+int train(
+    const RunConfig& config, const parallel::ParallelState& ranks, const OwnedCommunicators& communicators) {
+    RunReport report(config, ranks.rank());
+    if (!report.problem().empty()) {
+        return fail(ranks.rank(), report.problem());
+    }
+    Trainer<T> trainer(config, ranks, {communicators.gradients.get(), communicators.agreement.get()}, report);
+    if (const runtime::Status status = trainer.setUp(); !runtime::ok(status)) {
+        return failed(ranks.rank(), status, communicators);
+    }
+    if (const runtime::Status status = trainer.train(); !runtime::ok(status)) {
+        return failed(ranks.rank(), status, communicators);
+    }
+    return 0;
+}
+
+} // namespace
+
+int runRank(const RunConfig& config, int rank) {
+    setMarks(config.marks);
+    parallel::ParallelSizes sizes;
+    sizes.data = config.dataParallel;
+    const parallel::ParallelState ranks(sizes, rank);
+    OwnedCommunicators communicators;
+    std::string error;
+    if (!connect(config, ranks, communicators, error)) {
+        return fail(rank, error);
+    }
+    return config.type == ElementType::F64 ? train<double>(config, ranks, communicators)
+                                           : train<float>(config, ranks, communicators);
+}
+
+} // namespace gdt::train

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+namespace gdt::train {
+
+namespace {
+
+const char* kindName(graphs::RunKind kind) {
+    switch (kind) {
+    case graphs::RunKind::Eager:
+        return "eager";
+    case graphs::RunKind::WarmUp:
+        return "warm-up";
+    case graphs::RunKind::Replay:
+        return "replay";
+    case graphs::RunKind::Fallback:
+        return "fallback";
+    }
+    return "unknown";
+}
+
+} // namespace
+
+RunReport::RunReport(const RunConfig& config, int rank)
+    : m_config(config)
+    , m_rank(rank)
+    , m_speaks(rank == 0)
+    , m_start(std::chrono::steady_clock::now())
+    , m_last(m_start) {
+    if (m_speaks && !config.logFile.empty()) {
+        m_log = std::fopen(config.logFile.c_str(), "w");
+        if (m_log == nullptr) {
+            m_problem = fmt::format("--log {}: {}", config.logFile, std::strerror(errno));
+        }
+    }
+}
+
+RunReport::~RunReport() {
+    if (m_log != nullptr) {
+        std::fclose(m_log);
+    }
+}
+
+void RunReport::logLine(const std::string& line) {
+    if (m_log != nullptr) {
+        fmt::print(m_log, "{}\n", line);
+    }
+}
+
+void RunReport::begin(const data::MarkovCorpus& corpus, std::int64_t parameters, std::size_t deviceBytes) {
+    m_entropyRate = corpus.entropyRate();
+    m_attainable = corpus.attainableLoss(m_config.model.seqLen);
+    const std::int64_t tokens
+        = m_config.model.seqLen * m_config.microBatch * m_config.microBatches * m_config.dataParallel;
+    const bool f64 = m_config.type == ElementType::F64;
+    const char* mode = m_config.graphs.mode == graphs::GraphMode::Eager ? "eager" : "manual";
+    if (m_speaks && !m_config.quiet) {
+        fmt::print(
+            "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}\n",
+            m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
+            f64 ? "fp64" : "fp32", tokens, m_config.dataParallel, m_config.dataParallel == 1 ? "" : "s",
+            mode);
+        fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first prediction "
+                   "included: {:.4f})\n",
+            corpus.vocab(), m_entropyRate, corpus.firstOrderEntropy(), m_attainable);
+        std::fflush(stdout);
+    }
+    nlohmann::ordered_json line{{"event", "begin"}, {"dtype", f64 ? "fp64" : "fp32"}, {"graph_mode", mode},
+        {"ranks", m_config.dataParallel}, {"parameters", parameters}, {"device_bytes", deviceBytes},
+        {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate}, {"attainable_loss", m_attainable}};
+    logLine(line.dump());
+}
+
+void RunReport::queued(graphs::RunKind kind) {
+    m_kinds.push_back(kind);
+}
+
+void RunReport::finished(const std::vector<optim::StepRecord>& records) {
+    if (records.empty()) {
+        return;
+    }
+    for (const optim::StepRecord& record : records) {
+        const auto step = static_cast<std::size_t>(m_done++);
+        m_losses.push_back(record.loss);
+        logLine(fmt::format(
+            R"({{"event":"step","step":{},"loss":{:.17g},"grad_norm":{:.17g},"rate":{:.17g},"run":"{}"}})",
+            step, record.loss, record.gradNorm, record.learningRate, kindName(m_kinds.at(step))));
+    }
+    progress(records.back(), static_cast<std::int64_t>(records.size()));
+}
+
+void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - m_last).count();
+    m_last = now;
+    if (!m_speaks || m_config.quiet) {
+        return;
+    }
+    const std::int64_t tokens
+        = m_config.model.seqLen * m_config.microBatch * m_config.microBatches * m_config.dataParallel * steps;
+    fmt::print("step {:5}/{}  loss {:.4f}  entropy {:.4f} ({:+.1f} %)  norm {:.3f}  {:.0f} tokens/s  {}\n",
+        m_done, m_config.steps, last.loss, m_entropyRate, 100.0 * (last.loss / m_entropyRate - 1.0),
+        last.gradNorm, static_cast<double>(tokens) / seconds,
+        kindName(m_kinds.at(static_cast<std::size_t>(m_done) - 1)));
+    std::fflush(stdout);
+}
+
+void RunReport::transition(const graphs::Transition& t) {
+    using graphs::EntryState;
+    const bool gaveUp = t.to == EntryState::Failed
+        || (t.to == EntryState::EagerFallback && t.reason == graphs::Reason::CacheFull);
+    if (gaveUp) {
+        fmt::print(stderr, "reference-trainer: rank {}, step {}: no graph for {} ({}); it runs eagerly\n",
+            m_rank, m_kinds.size(), t.key.text(), graphs::reasonName(t.reason));
+    }
+    if (m_log == nullptr || t.to == EntryState::Replaying || t.from == EntryState::Replaying) {
+        return;
+    }
+    nlohmann::ordered_json line{{"event", "graph"}, {"step", m_kinds.size()}, {"key", t.key.text()},
+        {"from", graphs::stateName(t.from)}, {"to", graphs::stateName(t.to)},
+        {"reason", graphs::reasonName(t.reason)}};
+    logLine(line.dump());
+}
+
+void RunReport::end(std::uint64_t parameterHash) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
+    const std::size_t last = std::min<std::size_t>(m_losses.size(), 20);
+    const double sum
+        = std::accumulate(m_losses.end() - static_cast<std::ptrdiff_t>(last), m_losses.end(), 0.0);
+    const double mean = last == 0 ? 0 : sum / static_cast<double>(last);
+    if (m_speaks && !m_config.quiet) {
+        fmt::print(
+            "{} steps in {:.1f} s; mean loss of the last {}: {:.4f}, {:+.1f} % from the entropy rate\n",
+            m_done, seconds, last, mean, 100.0 * (mean / m_entropyRate - 1.0));
+    }
+    logLine(fmt::format(
+        R"({{"event":"end","steps":{},"seconds":{:.3f},"final_loss":{:.17g},"entropy_rate":{:.17g},"parameter_hash":"{:016x}"}})",
+        m_done, seconds, mean, m_entropyRate, parameterHash));
+}
+
+} // namespace gdt::train

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "data/markov_corpus.h"
+#include "graphs/graph_manager.h"
+#include "train/run_config.h"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace gdt::train {
+
+/// What the run says while it goes: progress lines for people on stdout and, with --log, one JSON object a
+/// line. Numbers in the log have 17 digits, so that two runs can be compared bit for bit. Only rank 0 writes.
+class RunReport {
+public:
+    RunReport(const RunConfig& config, int rank);
+    ~RunReport();
+    RunReport(const RunReport&) = delete;
+    RunReport& operator=(const RunReport&) = delete;
+
+    /// Empty, or one sentence why the log file cannot be written.
+    [[nodiscard]] const std::string& problem() const { return m_problem; }
+
+    void begin(const data::MarkovCorpus& corpus, std::int64_t parameters, std::size_t deviceBytes);
+    /// How each step got onto the device, in order; called when it is queued.
+    void queued(graphs::RunKind kind);
+    /// Records of the next steps, in order.
+    void finished(const std::vector<optim::StepRecord>& records);
+    void transition(const graphs::Transition& transition);
+    void end(std::uint64_t parameterHash);
+
+private:
+    void logLine(const std::string& line);
+    void progress(const optim::StepRecord& last, std::int64_t steps);
+
+    const RunConfig& m_config;
+    int m_rank;
+    bool m_speaks;
+    std::FILE* m_log = nullptr;
+    std::string m_problem;
+    double m_entropyRate = 0;
+    double m_attainable = 0;
+    std::int64_t m_done = 0;
+    std::vector<graphs::RunKind> m_kinds;
+    std::vector<double> m_losses;
+    std::chrono::steady_clock::time_point m_start;
+    std::chrono::steady_clock::time_point m_last;
+};
+
+} // namespace gdt::train

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "finite_difference.h"
+#include "stage_harness.h"
+
+namespace gdt::model {
+namespace {
+
+using test::StageHarness;
+
+struct Variant {
+    bool tied;
+    NormKind norm;
+};
+
+class GptStageGradient : public ::testing::TestWithParam<Variant> { };
+
+// The entire model, every parameter, against central differences of the loss.
+TEST_P(GptStageGradient, MatchesDifferences) {
+    ModelConfig config = test::tinyModel();
+    config.tiedHead = GetParam().tied;
+    config.norm = GetParam().norm;
+    StageHarness<double> h(config, 3);
+    const auto count = static_cast<std::size_t>(h.stage.layout().count());
+    // Starting values of 0.02 make many gradients vanish; larger ones exercise every non-linearity.
+    for (std::size_t i = 0; i < count; ++i) {
+        h.values[i] += 0.3 * kernels::randomNormal(17, 0, i);
+    }
+    h.computeGradients();
+    for (const Parameter& parameter : h.stage.layout().parameters()) {
+        double* at = h.values + parameter.offset;
+        std::vector<double> values(at, at + parameter.count);
+        const std::vector<double> gradient(
+            h.gradients + parameter.offset, h.gradients + parameter.offset + parameter.count);
+        const auto loss = [&] {
+            std::copy(values.begin(), values.end(), at);
+            return h.loss();
+        };
+        test::expectGradient(values, gradient, loss, parameter.name.c_str(), 5);
+        std::copy(values.begin(), values.end(), at);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, GptStageGradient,
+    ::testing::Values(
+        Variant{true, NormKind::Layer}, Variant{false, NormKind::Layer}, Variant{true, NormKind::Rms}));
+
+TEST(GptStage, UntrainedLossIsTheLogarithmOfTheVocabulary) {
+    StageHarness<double> h(test::tinyModel(), 3);
+    EXPECT_NEAR(h.loss(), std::log(7.0), 0.1);
+}
+
+TEST(GptStage, SinglePrecisionAgreesWithDouble) {
+    StageHarness<double> wide(test::tinyModel(), 3);
+    StageHarness<float> narrow(test::tinyModel(), 3);
+    EXPECT_NEAR(wide.loss(), narrow.loss(), 1e-5);
+    wide.computeGradients();
+    narrow.computeGradients();
+    for (std::int64_t i = 0; i < wide.stage.layout().count(); ++i) {
+        EXPECT_NEAR(wide.gradients[i], static_cast<double>(narrow.gradients[i]), 1e-5);
+    }
+}
+
+TEST(GptStage, ShorterSequenceFitsTheSameBuffers) {
+    StageHarness<double> whole(test::tinyModel(), 3);
+    StageHarness<double> part(test::tinyModel(), 3);
+    ModelConfig shortConfig = test::tinyModel();
+    shortConfig.seqLen = 4;
+    StageHarness<double> exact(shortConfig, 3);
+    part.shape.seqLen = 4;
+    part.tokens = exact.tokens;
+    part.targets = exact.targets;
+    EXPECT_DOUBLE_EQ(part.loss(), exact.loss());
+    EXPECT_NE(part.loss(), whole.loss());
+}
+
+TEST(GptStage, ActivationsFitWhatTheStageAsksFor) {
+    for (const std::int64_t layers : {1, 2, 5}) {
+        ModelConfig config = test::tinyModel();
+        config.layers = layers;
+        StageHarness<float> h(config, 4);
+        EXPECT_LE(h.pool.usedBytes(), h.stage.activationBytes());
+        EXPECT_GT(h.pool.usedBytes() * 2, h.stage.activationBytes()) << "the bound is far too generous";
+    }
+}
+
+TEST(GptStage, LossScaleMultipliesGradientsAndNotTheLoss) {
+    StageHarness<double> h(test::tinyModel(), 3);
+    h.computeGradients();
+    const std::vector<double> plain(h.gradients, h.gradients + h.stage.layout().count());
+    const double loss = h.loss();
+    h.state->lossScale = 8.0;
+    h.computeGradients();
+    EXPECT_DOUBLE_EQ(h.loss(), loss);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        EXPECT_NEAR(h.gradients[i], 8.0 * plain[i], 1e-12);
+    }
+}
+
+TEST(ParameterLayout, DecayedParametersComeFirstAndIdsFollowTheDeclaration) {
+    ParameterLayout layout;
+    const int vector = layout.addVector("bias", 3, 1.0);
+    const int matrix = layout.addMatrix("weight", 6, 0.02);
+    layout.finish();
+    EXPECT_EQ(layout.at(matrix).offset, 0);
+    EXPECT_EQ(layout.at(vector).offset, 6);
+    EXPECT_EQ(layout.at(vector).id, 0U);
+    EXPECT_EQ(layout.decayedCount(), 6);
+    EXPECT_EQ(layout.count(), 9);
+}
+
+TEST(ModelConfig, ProblemNamesTheOption) {
+    ModelConfig config;
+    config.heads = 3;
+    EXPECT_NE(config.problem().find("--heads 3"), std::string::npos);
+    config.hidden = 9;
+    EXPECT_NE(config.problem().find("even"), std::string::npos);
+    EXPECT_TRUE(ModelConfig().problem().empty());
+}
+
+} // namespace
+} // namespace gdt::model

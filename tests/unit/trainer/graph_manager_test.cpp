@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graphs/graph_manager.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace gdt::graphs {
+namespace {
+
+using runtime::Status;
+
+struct Add {
+    static constexpr const char* kName = "add";
+    struct Args {
+        std::int64_t* counter;
+        std::int64_t amount;
+    };
+    static void host(const Args& args) { *args.counter += args.amount; }
+};
+
+// Adds to a counter in device memory; can be told to break its capture.
+class CountingRegion final : public Region {
+public:
+    explicit CountingRegion(std::int64_t* counter)
+        : m_counter(counter) { }
+
+    Status issue(runtime::Stream& stream) override {
+        ++issued;
+        GDT_TRY(stream.launch<Add>({}, {m_counter, amount}));
+        if (synchronises) {
+            GDT_TRY(stream.synchronize());
+        }
+        return Status::Success;
+    }
+    std::uint64_t guard() const override { return guardValue; }
+
+    int issued = 0;
+    std::int64_t amount = 1;
+    bool synchronises = false;
+    std::uint64_t guardValue = 0;
+
+private:
+    std::int64_t* m_counter;
+};
+
+class Refusing final : public Agreement {
+public:
+    bool everyone(bool) override { return false; }
+};
+
+class LeavingOpen final : public CaptureHooks {
+public:
+    bool endsCapture(Scope, Status) override { return false; }
+};
+
+class GraphManagerTest : public ::testing::Test {
+protected:
+    GraphManagerTest() {
+        void* memory = nullptr;
+        GDT_CHECK(m_device.allocate(&memory, sizeof(std::int64_t)));
+        m_counter = new (memory) std::int64_t(0);
+        GDT_CHECK(m_slot.open(m_device));
+    }
+
+    GraphManager manager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement) {
+        return {options, hooks, agreement, [this](const Transition& t) { m_states.push_back(t.to); }};
+    }
+    GraphManager manager(const ManagerOptions& options) { return manager(options, m_hooks, m_agreement); }
+
+    std::int64_t counter() {
+        GDT_CHECK(m_slot.stream().synchronize());
+        return *m_counter;
+    }
+
+    static GraphKey key(std::int64_t seqLen) { return {Scope::Cycle, seqLen, 1, 1, 8}; }
+
+    static const GraphEntry& entry(const GraphManager& manager, const GraphKey& key) {
+        return manager.cache().entries().at(key);
+    }
+
+    runtime::Device m_device;
+    StreamSlot m_slot;
+    std::int64_t* m_counter = nullptr;
+    CaptureHooks m_hooks;
+    LoneAgreement m_agreement;
+    std::vector<EntryState> m_states;
+};
+
+TEST_F(GraphManagerTest, WarmsUpCapturesOnceThenReplays) {
+    CountingRegion region(m_counter);
+    GraphManager m = manager({});
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(region.issued, 4) << "three warm-up runs and the capture";
+    EXPECT_EQ(counter(), 10);
+    EXPECT_EQ(m.lastRun(), RunKind::Replay);
+    EXPECT_EQ(std::vector<EntryState>(m_states.begin(), m_states.begin() + 5),
+        (std::vector{EntryState::Warming, EntryState::Capturing, EntryState::Instantiating, EntryState::Ready,
+            EntryState::Replaying}));
+    EXPECT_EQ(m.clear(), Status::Success);
+}
+
+TEST_F(GraphManagerTest, EagerModeNeverCaptures) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.mode = GraphMode::Eager;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(region.issued, 5);
+    EXPECT_TRUE(m_states.empty());
+}
+
+TEST_F(GraphManagerTest, LaterKeysOfAWarmScopeAreCapturedAtOnce) {
+    CountingRegion region(m_counter);
+    GraphManager m = manager({});
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    ASSERT_EQ(m.run(key(9), region, m_slot), Status::Success);
+    EXPECT_EQ(m.lastRun(), RunKind::Replay);
+    EXPECT_EQ(m.cache().graphs(), 2U);
+}
+
+TEST_F(GraphManagerTest, BrokenCaptureFallsBackRetriesAndIsDisabled) {
+    CountingRegion region(m_counter);
+    region.synchronises = true;
+    ManagerOptions options;
+    options.retryAfter = 4;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success) << "training must go on";
+    }
+    EXPECT_EQ(counter(), 20) << "each run did its work exactly once";
+    EXPECT_EQ(entry(m, key(8)).state, EntryState::Disabled);
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::UnsupportedCall);
+    EXPECT_EQ(entry(m, key(8)).failures, 2);
+    EXPECT_FALSE(m_slot.stream().capturing());
+}
+
+TEST_F(GraphManagerTest, RetrySucceedsWhenTheCauseIsGone) {
+    CountingRegion region(m_counter);
+    region.synchronises = true;
+    ManagerOptions options;
+    options.retryAfter = 4;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(entry(m, key(8)).state, EntryState::EagerFallback);
+    region.synchronises = false;
+    for (int i = 0; i < 6; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(entry(m, key(8)).state, EntryState::Ready);
+    EXPECT_EQ(counter(), 11);
+}
+
+TEST_F(GraphManagerTest, FullCacheSendsNewcomersToEager) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.maxGraphs = 2;
+    options.warmupRuns = 1;
+    GraphManager m = manager(options);
+    for (int round = 0; round < 5; ++round) {
+        for (std::int64_t length = 1; length <= 3; ++length) {
+            ASSERT_EQ(m.run(key(length), region, m_slot), Status::Success);
+        }
+    }
+    EXPECT_EQ(m.cache().graphs(), 2U);
+    const GraphEntry& last = entry(m, key(3));
+    EXPECT_EQ(last.state, EntryState::EagerFallback) << "it was warming up while the others took the places";
+    EXPECT_EQ(last.reason, Reason::CacheFull);
+    EXPECT_EQ(counter(), 15);
+}
+
+TEST_F(GraphManagerTest, LruGivesUpTheGraphUsedLongestAgo) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.maxGraphs = 2;
+    options.warmupRuns = 1;
+    options.policy = CachePolicy::Lru;
+    GraphManager m = manager(options);
+    for (const std::int64_t length : {1, 1, 2, 1, 3}) {
+        ASSERT_EQ(m.run(key(length), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(entry(m, key(2)).state, EntryState::Evicted);
+    EXPECT_EQ(entry(m, key(1)).state, EntryState::Ready);
+    EXPECT_EQ(entry(m, key(3)).state, EntryState::Ready);
+    EXPECT_EQ(counter(), 5);
+}
+
+TEST_F(GraphManagerTest, ChangedAddressIsCapturedAgain) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.warmupRuns = 1;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    region.guardValue = 1;
+    region.amount = 100; // frozen in the old graph
+    ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    EXPECT_EQ(counter(), 103);
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::PointerChanged);
+}
+
+TEST_F(GraphManagerTest, PeerRefusalDiscardsAGoodCapture) {
+    CountingRegion region(m_counter);
+    Refusing refusing;
+    GraphManager m = manager({}, m_hooks, refusing);
+    for (int i = 0; i < 6; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(counter(), 6);
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::PeerRefused);
+    EXPECT_FALSE(entry(m, key(8)).exec.valid());
+}
+
+TEST_F(GraphManagerTest, CaptureLeftOpenMovesTheWorkToANewStream) {
+    CountingRegion region(m_counter);
+    LeavingOpen hooks;
+    ManagerOptions options;
+    options.maxFailures = 1;
+    GraphManager m = manager(options, hooks, m_agreement);
+    for (int i = 0; i < 6; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    EXPECT_TRUE(m_slot.anyLeftOpen());
+    EXPECT_FALSE(m_slot.stream().capturing());
+    EXPECT_EQ(counter(), 6);
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::LeftOpen);
+    runtime::CaptureMode mode = runtime::CaptureMode::Global;
+    GDT_CHECK(runtime::exchangeThreadCaptureMode(&mode));
+}
+
+TEST(EntryState, TransitionsAreThoseOfTheDesign) {
+    using S = EntryState;
+    EXPECT_TRUE(mayFollow(S::Ready, S::Replaying));
+    EXPECT_TRUE(mayFollow(S::Failed, S::EagerFallback));
+    EXPECT_FALSE(mayFollow(S::Cold, S::Ready));
+    EXPECT_FALSE(mayFollow(S::Capturing, S::Ready));
+    EXPECT_FALSE(mayFollow(S::Failed, S::Ready));
+    for (int to = 0; to <= static_cast<int>(S::Disabled); ++to) {
+        EXPECT_FALSE(mayFollow(S::Disabled, static_cast<S>(to))) << "disabled is for good";
+    }
+}
+
+TEST(GraphKey, TextNamesWhatIsFrozen) {
+    EXPECT_EQ((GraphKey{Scope::Cycle, 64, 4, 2, 4}).text(), "cycle seq=64 mb=4x2 f32");
+    EXPECT_EQ((GraphKey{Scope::Optimizer, 0, 0, 0, 8}).text(), "optimizer f64");
+}
+
+} // namespace
+} // namespace gdt::graphs

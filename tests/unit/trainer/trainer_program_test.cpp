@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program as a user runs it: arguments, statuses, ranks, faults, the loss it reaches.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+struct Outcome {
+    int status = -1;
+    std::string output; // stdout and stderr
+    std::vector<double> losses;
+    std::vector<std::string> runs; // how each step ran
+    double entropyRate = 0;
+    std::string parameterHash;
+};
+
+void readLog(const std::string& path, Outcome& outcome) {
+    std::ifstream log(path);
+    for (std::string line; std::getline(log, line);) {
+        const auto record = nlohmann::json::parse(line);
+        if (record["event"] == "step") {
+            outcome.losses.push_back(record["loss"]);
+            outcome.runs.push_back(record["run"]);
+        } else if (record["event"] == "end") {
+            outcome.entropyRate = record["entropy_rate"];
+            outcome.parameterHash = record["parameter_hash"];
+        }
+    }
+}
+
+Outcome run(const std::string& arguments) {
+    const std::string log
+        = (std::filesystem::temp_directory_path() / ("trainer-test-" + std::to_string(::getpid()) + ".jsonl"))
+              .string();
+    const std::string command = std::string("env -u RANK -u WORLD_SIZE ") + GDT_TRAINER + " --quiet --log "
+        + log + " " + arguments + " 2>&1";
+    Outcome outcome;
+    std::FILE* pipe = ::popen(command.c_str(), "r");
+    char buffer[4096];
+    while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) {
+        outcome.output += buffer;
+    }
+    const int wait = ::pclose(pipe);
+    outcome.status = WIFEXITED(wait) ? WEXITSTATUS(wait) : 128 + WTERMSIG(wait);
+    readLog(log, outcome);
+    std::filesystem::remove(log);
+    return outcome;
+}
+
+const std::string kSmall = "--hidden 16 --heads 2 --seq-len 16 --micro-batch-size 2 --corpus-tokens 8192 ";
+
+TEST(TrainerProgram, HelpAndFaultListEndWithSuccess) {
+    EXPECT_EQ(run("--help").status, 0);
+    EXPECT_NE(run("--help").output.find("Examples:"), std::string::npos);
+    const Outcome list = run("--list-faults --json");
+    EXPECT_EQ(list.status, 0);
+    EXPECT_GE(nlohmann::json::parse(list.output).size(), 10U);
+}
+
+TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
+    for (const char* arguments :
+        {"--no-such-option", "--steps many", "--steps 0", "--dtype fp8", "--heads 3", "--hidden 6 --heads 2",
+            "--fault nothing", "--fault item-in-capture@layer=9", "--fault tp-allreduce-unjoined", "--json",
+            "--graph-scope full,cycle", "--corpus-tokens 10", "stray"}) {
+        const Outcome outcome = run(arguments);
+        EXPECT_EQ(outcome.status, 2) << arguments;
+        EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
+        EXPECT_EQ(outcome.output.rfind("reference-trainer: ", 0), 0U) << outcome.output;
+    }
+}
+
+TEST(TrainerProgram, LogThatCannotBeWrittenIsNamed) {
+    const Outcome outcome = run(kSmall + "--steps 2 --log /nonexistent/run.jsonl");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.output.find("/nonexistent/run.jsonl"), std::string::npos);
+}
+
+TEST(TrainerProgram, TwoReplicasEqualOneWithTwiceTheBatch) {
+    const Outcome two = run(kSmall + "--dtype fp64 --steps 15 --dp 2");
+    const Outcome one = run(kSmall + "--dtype fp64 --steps 15 --micro-batch-size 4");
+    ASSERT_EQ(two.status, 0) << two.output;
+    ASSERT_EQ(one.losses.size(), 15U);
+    ASSERT_EQ(two.losses.size(), 15U);
+    for (std::size_t i = 0; i < one.losses.size(); ++i) {
+        EXPECT_NEAR(two.losses[i], one.losses[i], 1e-10 * one.losses[i]) << "step " << i;
+    }
+    EXPECT_EQ(two.runs.back(), "replay");
+}
+
+TEST(TrainerProgram, TwoReplicasWithGraphsEqualThoseWithout) {
+    const Outcome graphs = run(kSmall + "--steps 15 --dp 2");
+    const Outcome eager = run(kSmall + "--steps 15 --dp 2 --graph-mode eager");
+    ASSERT_EQ(graphs.status, 0) << graphs.output;
+    EXPECT_EQ(graphs.losses, eager.losses);
+    EXPECT_EQ(graphs.parameterHash, eager.parameterHash);
+}
+
+TEST(TrainerProgram, FailureOfOneRankEndsTheJob) {
+    const Outcome outcome = run(kSmall + "--steps 5 --dp 2 --log /nonexistent/run.jsonl");
+    EXPECT_EQ(outcome.status, 1);
+}
+
+// Runs where training goes on although the capture fails: same losses as without graphs, and one line that
+// says so.
+class CaptureFault : public ::testing::TestWithParam<const char*> { };
+
+TEST_P(CaptureFault, TrainingGoesOnEagerly) {
+    const std::string arguments = kSmall + "--steps 12 ";
+    const Outcome eager = run(arguments + "--graph-mode eager");
+    const Outcome faulty = run(arguments + "--fault " + GetParam());
+    ASSERT_EQ(faulty.status, 0) << faulty.output;
+    EXPECT_EQ(faulty.losses, eager.losses);
+    EXPECT_EQ(faulty.parameterHash, eager.parameterHash);
+    EXPECT_NE(faulty.output.find("it runs eagerly"), std::string::npos) << faulty.output;
+    const std::string id = std::string(GetParam()).substr(0, std::string(GetParam()).find('@'));
+    EXPECT_NE(faulty.output.find("fault " + id + ": module="), std::string::npos) << faulty.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, CaptureFault,
+    ::testing::Values("item-in-capture", "item-in-capture@step=6@layer=1", "no-warmup-optimizer",
+        "unjoined-fork", "unjoined-fork@layer=1", "abandoned-capture", "abandoned-capture@step=5"));
+
+TEST(TrainerProgram, FaultOnOneRankSendsBothToEager) {
+    const std::string arguments = kSmall + "--steps 12 --dp 2 ";
+    const Outcome eager = run(arguments + "--graph-mode eager");
+    for (const char* fault : {"item-in-capture@rank=1", "unjoined-fork@rank=0", "abandoned-capture@rank=1",
+             "no-warmup-optimizer@rank=1"}) {
+        const Outcome faulty = run(arguments + "--fault " + fault);
+        ASSERT_EQ(faulty.status, 0) << faulty.output;
+        EXPECT_EQ(faulty.losses, eager.losses) << fault;
+        EXPECT_NE(faulty.output.find("another rank could not capture"), std::string::npos) << faulty.output;
+    }
+}
+
+// Each harmless twin captures, replays and computes what the healthy run computes.
+TEST(TrainerProgram, HarmlessTwinsReplay) {
+    const std::string arguments = kSmall + "--steps 12 ";
+    const Outcome healthy = run(arguments);
+    for (const char* id : {"item-in-capture", "no-warmup-optimizer", "sync-in-graph-region", "record-stream",
+             "activation-realloc", "replay-jitter", "unjoined-fork", "abandoned-capture"}) {
+        const Outcome twin = run(arguments + "--fault " + id + "@harmless");
+        ASSERT_EQ(twin.status, 0) << id << twin.output;
+        EXPECT_EQ(twin.losses, healthy.losses) << id;
+        EXPECT_EQ(twin.runs.back(), "replay") << id;
+        EXPECT_TRUE(twin.output.empty()) << id << ": " << twin.output;
+    }
+}
+
+TEST(TrainerProgram, UnjoinedAllReduceIsWrongWithoutAnyError) {
+    const std::string arguments = kSmall + "--steps 12 --dp 2 ";
+    const Outcome healthy = run(arguments);
+    const Outcome faulty = run(arguments + "--fault tp-allreduce-unjoined");
+    const Outcome twin = run(arguments + "--fault tp-allreduce-unjoined@harmless");
+    ASSERT_EQ(faulty.status, 0) << faulty.output;
+    EXPECT_EQ(twin.losses, healthy.losses);
+    EXPECT_EQ(std::vector<double>(faulty.losses.begin(), faulty.losses.begin() + 3),
+        std::vector<double>(healthy.losses.begin(), healthy.losses.begin() + 3))
+        << "the eager steps are right";
+    EXPECT_LT(faulty.losses.back(), 0.7 * healthy.losses.back()) << "half of the loss is missing";
+}
+
+TEST(TrainerProgram, RuntimeFaultsTrainToTheEnd) {
+    for (const char* fault : {"sync-in-graph-region:100", "record-stream@step=5@layer=1",
+             "activation-realloc@step=3", "replay-jitter:1", "graph-cache-overflow:6 --max-graphs 4"}) {
+        const Outcome outcome = run(kSmall + "--steps 30 --fault " + fault);
+        EXPECT_EQ(outcome.status, 0) << fault << outcome.output;
+        EXPECT_EQ(outcome.losses.size(), 30U) << fault;
+    }
+}
+
+TEST(TrainerProgram, LossFallsToWithinTwoPercentOfTheEntropyRate) {
+    const Outcome outcome = run("--steps 2000");
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    // Mean over 100 steps: a single batch of 512 tokens scatters by 4 %.
+    double sum = 0;
+    for (std::size_t i = outcome.losses.size() - 100; i < outcome.losses.size(); ++i) {
+        sum += outcome.losses[i];
+    }
+    const double loss = sum / 100;
+    EXPECT_LT(std::abs(loss / outcome.entropyRate - 1.0), 0.02) << loss << " against " << outcome.entropyRate;
+    EXPECT_GT(outcome.losses.front(), 1.4 * outcome.entropyRate) << "there was nothing to learn";
+}
+
+} // namespace
