@@ -68,8 +68,8 @@ void noteSite(const char* id, const char* call) {
         return;
     }
     const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    std::fprintf(stderr, "fault %s: module=%s offset=0x%" PRIxPTR " call=%s\n", id,
-        path ? path.get() : info.dli_fname, address - base, call);
+    std::fprintf(stderr, "fault %s: module=%s offset=0x%" PRIxPTR " call=%s\n", id, modulePath(info).c_str(),
+        address - base, call);
 }
 
 } // namespace gdt::faults
