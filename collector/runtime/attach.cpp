@@ -19,6 +19,31 @@ using raw::RecordingLevel;
 
 char g_runtimeName[128] = {};
 
+/// Replays whose nodes are still to be recorded one by one at level standard; all executables share it.
+std::atomic<int> g_nodeReplaysLeft{0};
+constexpr int kNodeReplays = 16;
+
+void sayNodes(bool recorded) noexcept {
+    sink::coverage(CoverageSource::node_activity, recorded ? CoverageState::Complete : CoverageState::Absent,
+        recorded ? "" : "nodes are recorded in the first replays of each executable only");
+}
+
+/// A new executable: the next replays show their nodes.
+void openNodeWindow() noexcept {
+    if (g_nodeReplaysLeft.exchange(kNodeReplays, std::memory_order_relaxed) <= 0
+        && sink::level() == RecordingLevel::Standard) {
+        sayNodes(true);
+    }
+}
+
+void replayed() noexcept {
+    if (g_nodeReplaysLeft.load(std::memory_order_relaxed) > 0
+        && g_nodeReplaysLeft.fetch_sub(1, std::memory_order_relaxed) == 1
+        && sink::level() == RecordingLevel::Standard) {
+        sayNodes(false);
+    }
+}
+
 /// The caller's struct in this version's size: fields it does not know are 0, fields we do not know are
 /// ignored.
 template <class Struct> Struct current(const Struct* theirs) noexcept {
@@ -36,6 +61,9 @@ void apiEnter(const gd_rt_api* call) {
 void apiExit(const gd_rt_api* call, std::int32_t result) {
     if (sink::enabled()) {
         sink::apiExit(current(call), result);
+        if (call->api == GD_API_GRAPH_LAUNCH) {
+            replayed();
+        }
     }
 }
 void device(const gd_rt_device* device) {
@@ -63,6 +91,9 @@ void edge(gd_rt_life life, const gd_rt_edge* edge) {
 }
 void exec(gd_rt_life life, const gd_rt_exec* exec) {
     sink::exec(life, current(exec));
+    if (life == GD_RT_CREATED && exec->result == 0) {
+        openNodeWindow();
+    }
 }
 void nodeParams(const gd_rt_node_params* params) {
     sink::nodeParams(current(params));
@@ -90,7 +121,10 @@ void range(const gd_rt_range* range) {
     }
 }
 std::uint32_t activityWanted() {
-    return sink::activityWanted() ? 1 : 0;
+    const RecordingLevel level = sink::level();
+    const bool nodes = level == RecordingLevel::Full
+        || (level == RecordingLevel::Standard && g_nodeReplaysLeft.load(std::memory_order_relaxed) > 0);
+    return (level >= RecordingLevel::Light ? 1u : 0u) | (nodes ? 2u : 0u);
 }
 
 constexpr gd_rt_table kTable{
@@ -132,13 +166,22 @@ void levelChanged(RecordingLevel level, std::uint32_t) noexcept {
             CoverageSource::memory, CoverageSource::nvtx, CoverageSource::comm_ops}) {
         sink::coverage(source, calls, on ? "" : "recording is off");
     }
+    const char* why = on ? "the level records no device activity" : "recording is off";
     const bool work = level >= RecordingLevel::Light;
-    for (const CoverageSource source : {CoverageSource::graph_trace, CoverageSource::node_activity,
-             CoverageSource::eager_kernel_activity, CoverageSource::sync}) {
-        sink::coverage(source, work ? CoverageState::Complete : CoverageState::Absent,
-            work     ? ""
-                : on ? "the level records no device activity"
-                     : "recording is off");
+    for (const CoverageSource source : {CoverageSource::graph_trace, CoverageSource::sync}) {
+        sink::coverage(source, work ? CoverageState::Complete : CoverageState::Absent, work ? "" : why);
+    }
+    const bool eager = level >= RecordingLevel::Standard;
+    sink::coverage(CoverageSource::eager_kernel_activity,
+        eager ? CoverageState::Complete : CoverageState::Absent,
+        eager      ? ""
+            : work ? "the level records no eager work"
+                   : why);
+    if (eager) {
+        sayNodes(level == RecordingLevel::Full || g_nodeReplaysLeft.load(std::memory_order_relaxed) > 0);
+    } else {
+        sink::coverage(CoverageSource::node_activity, CoverageState::Absent,
+            work ? "the level records replays as a whole" : why);
     }
 }
 

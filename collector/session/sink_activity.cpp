@@ -125,7 +125,10 @@ void activity(const gd_rt_activity& work) noexcept {
 
 void activity(const gd_rt_activity& work, const ActivityExtra& extra) noexcept {
     const Entry entry;
-    if (!entry || publishedLevel() < raw::RecordingLevel::Light) {
+    const raw::RecordingLevel level = publishedLevel();
+    const bool whole = work.kind == GD_RT_ACTIVITY_GRAPH || work.kind == GD_RT_ACTIVITY_SYNC
+        || work.kind == GD_RT_ACTIVITY_COMM;
+    if (!entry || level < (whole ? raw::RecordingLevel::Light : raw::RecordingLevel::Standard)) {
         return;
     }
     switch (work.kind) {
