@@ -115,19 +115,24 @@ private:
     std::optional<Error> m_error;
 };
 
-// Builds an Error from a format: `return fail(ErrorCode::badInput, "{}:{}: expected …", file, line);`
-// A struct, because a defaulted source_location cannot follow a parameter pack in a function.
-template <class... Args> struct fail {
-    Error error;
+// A format text that also notes where it was written: a defaulted argument cannot follow a parameter pack.
+template <class... Args> struct LocatedFormat {
+    fmt::format_string<Args...> text;
+    std::source_location where;
 
-    fail(ErrorCode code, fmt::format_string<Args...> text, Args&&... args,
-        std::source_location where = std::source_location::current())
-        : error(code, fmt::format(text, std::forward<Args>(args)...), where) { }
-
-    operator Error() && { return std::move(error); }
-    template <class T> operator Result<T>() && { return Result<T>(std::move(error)); }
+    template <class Text>
+    consteval LocatedFormat(
+        const Text& format, std::source_location location = std::source_location::current())
+        : text(format)
+        , where(location) { }
 };
-template <class... Args> fail(ErrorCode, fmt::format_string<Args...>, Args&&...) -> fail<Args...>;
+
+// Builds an Error from a format: `return fail(ErrorCode::badInput, "{}:{}: expected …", file, line);`
+template <class... Args>
+[[nodiscard]] Error fail(
+    ErrorCode code, LocatedFormat<std::type_identity_t<Args>...> format, Args&&... args) {
+    return Error(code, fmt::format(format.text, std::forward<Args>(args)...), format.where);
+}
 
 } // namespace gd::base
 

@@ -211,6 +211,8 @@ RuleRun Runner::finish() {
 Result<RuleRun> runRules(Db& db, std::span<const RuleFile> rules, const RunOptions& options) {
     FrameFilter frames = options.frames;
     GD_TRY_ASSIGN(const ParamTable params, applyParams(rules, options.params, frames));
+    // Also what is read before the rules may be a view of a stranger.
+    std::optional<base::TimeLimitScope> limit(std::in_place, db, options.timeLimit);
     for (const std::string_view table : {"coverage", "process", "stack_frame"}) {
         GD_TRY_ASSIGN(const bool exists, db.hasTable(table));
         if (!exists)
@@ -221,6 +223,7 @@ Result<RuleRun> runRules(Db& db, std::span<const RuleFile> rules, const RunOptio
     GD_TRY_ASSIGN(LocationFinder locations, LocationFinder::open(db, frames));
     Runner runner(db, options, std::move(coverage), std::move(locations));
     GD_TRY(runner.readRanks());
+    limit.reset();
     for (const RuleFile& rule : rules)
         runner.runRule(rule, params.at(rule.id));
     return runner.finish();

@@ -286,6 +286,17 @@ TEST_F(RuleRunnerTest, MergesRanks) {
     EXPECT_EQ(result.outcomes[0].count, 2);
 }
 
+TEST_F(RuleRunnerTest, EndlessViewInATraceIsStopped) {
+    exec("DROP TABLE coverage; CREATE VIEW coverage AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + "
+         "1 FROM n) "
+         "SELECT i AS process_id, 'callbacks' AS source, 'complete' AS state, NULL AS reason FROM n WHERE i "
+         "< 0");
+    RunOptions options;
+    options.timeLimit = 50ms;
+    const std::vector<RuleFile> rules{sampleRule()};
+    EXPECT_EQ(runRules(db, rules, options).error().code, ErrorCode::timeLimit);
+}
+
 TEST_F(RuleRunnerTest, RefusesADatabaseThatIsNoTrace) {
     Db other = std::move(Db::openInMemory()).value();
     const std::vector<RuleFile> rules{sampleRule()};
