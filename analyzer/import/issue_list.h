@@ -13,8 +13,8 @@
 
 namespace gd::importer {
 
-// Collects what becomes table trace_issue. At most kDetailed rows of one code are kept for a process; the rest
-// is one row with the summed count.
+// Collects what becomes table trace_issue. At most kDetailed rows of one code are kept for a process; the
+// rest is one row with the summed count.
 class IssueList {
 public:
     static constexpr int kDetailed = 20;

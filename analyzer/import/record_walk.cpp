@@ -23,14 +23,14 @@ constexpr auto kFixedBytes = [] {
     };
     set.template operator()<raw::ProcessStart, raw::ProcessFact, raw::EnvVar, raw::Thread, raw::Module,
         raw::String, raw::Stack, raw::ProcessEnd, raw::SchedulingNoise>();
-    set.template operator()<raw::Coverage, raw::Loss, raw::Issue, raw::ControlState, raw::Device, raw::Context,
-        raw::Stream, raw::Event, raw::ApiEnter, raw::ApiCall>();
+    set.template operator()<raw::Coverage, raw::Loss, raw::Issue, raw::ControlState, raw::Device,
+        raw::Context, raw::Stream, raw::Event, raw::ApiEnter, raw::ApiCall>();
     set.template operator()<raw::CaptureBegin, raw::CaptureJoin, raw::CaptureFail, raw::CaptureEnd,
         raw::ThreadCaptureMode, raw::Graph, raw::GraphNode, raw::GraphEdge, raw::GraphExec>();
     set.template operator()<raw::NodeKernel, raw::NodePointer, raw::NodeScalar, raw::NodeMemory, raw::Alloc,
         raw::Free, raw::MemoryPool, raw::MemorySample>();
-    set.template operator()<raw::KernelShape, raw::Kernel, raw::Memcpy, raw::Memset, raw::GraphTrace, raw::Sync,
-        raw::Range, raw::Counter, raw::Comm, raw::CommOp>();
+    set.template operator()<raw::KernelShape, raw::Kernel, raw::Memcpy, raw::Memset, raw::GraphTrace,
+        raw::Sync, raw::Range, raw::Counter, raw::Comm, raw::CommOp>();
     return bytes;
 }();
 
@@ -57,7 +57,8 @@ std::size_t nextCommitted(const Chunk& chunk, std::size_t offset) {
     std::memcpy(&header, chunk.payload.data() + offset, sizeof header);
     // The collector stores the length first; only a thread that was stopped before even that leaves zeros.
     if ((header.kind & raw::kReservedRecordBit) != 0 && header.size8 == 0) {
-        const std::size_t bytes = std::size_t{static_cast<std::uint16_t>(header.kind & ~raw::kReservedRecordBit)} * 8;
+        const std::size_t bytes
+            = std::size_t{static_cast<std::uint16_t>(header.kind & ~raw::kReservedRecordBit)} * 8;
         if (bytes != 0 && bytes <= raw::kMaxRecordBytes && bytes <= size - offset)
             return offset + bytes;
     }

@@ -28,12 +28,13 @@ struct WalkProblems {
 bool plausibleSize(std::uint16_t kind, std::size_t bytes);
 bool isKnownKind(std::uint16_t kind);
 
-// Offset of the next committed record at or after `offset` in a chunk with commit words, or the payload's size.
-// A thread that was killed between taking room and committing leaves a hole whose length may be unknown.
+// Offset of the next committed record at or after `offset` in a chunk with commit words, or the payload's
+// size. A thread that was killed between taking room and committing leaves a hole whose length may be
+// unknown.
 std::size_t nextCommitted(const Chunk& chunk, std::size_t offset);
 
-// Calls `use` for each committed record of a chunk in file order. Records of a chunk whose end is missing count
-// while their numbers are in order.
+// Calls `use` for each committed record of a chunk in file order. Records of a chunk whose end is missing
+// count while their numbers are in order.
 template <class Use> WalkProblems walkRecords(const Chunk& chunk, Use&& use) {
     WalkProblems problems;
     const bool history = chunk.header.lane == static_cast<std::uint8_t>(raw::Lane::History);

@@ -24,8 +24,8 @@ constexpr std::uint32_t kHeaderBytes = sizeof(raw::ChunkHeader);
 std::size_t readAt(int fd, std::uint64_t offset, void* to, std::size_t bytes) {
     std::size_t done = 0;
     while (done < bytes) {
-        const ssize_t got = ::pread(
-            fd, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
+        const ssize_t got
+            = ::pread(fd, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -95,8 +95,8 @@ private:
         const std::size_t present = readAt(m_fd, at, m_chunk.data(), m_chunk.size());
         if (slot.state > static_cast<std::uint32_t>(raw::ChunkState::Draining)) {
             m_issues.dataLoss("damaged_chunk", 1,
-                fmt::format("{}: chunk {} has the unknown state {}; it is read if its header is valid", m_name,
-                    index, slot.state));
+                fmt::format("{}: chunk {} has the unknown state {}; it is read if its header is valid",
+                    m_name, index, slot.state));
         }
         const bool slices = slot.use == static_cast<std::uint32_t>(raw::ChunkUse::Slices);
         const std::size_t step = slices ? raw::kSliceBytes : m_chunk.size();
@@ -104,12 +104,13 @@ private:
             readPart(slot, at, offset, std::min(step, present - offset), slices);
     }
 
-    void readPart(
-        const raw::RingSlot& slot, std::uint64_t chunkAt, std::size_t offset, std::size_t bytes, bool slices) {
+    void readPart(const raw::RingSlot& slot, std::uint64_t chunkAt, std::size_t offset, std::size_t bytes,
+        bool slices) {
         Chunk chunk;
         std::memcpy(&chunk.header, m_chunk.data() + offset, kHeaderBytes);
         if (chunk.header.magic == 0)
-            return; // a slice that was not handed out, or a chunk whose owner was stopped before its first record
+            return; // a slice that was not handed out, or a chunk whose owner was stopped before its first
+                    // record
         chunk.position = chunkAt + offset;
         // Padding apart, a full history chunk counts bytes that do not fit any more.
         chunk.header.usedBytes = std::min<std::uint32_t>(

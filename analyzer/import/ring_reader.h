@@ -21,9 +21,9 @@ struct RingSummary {
 };
 
 // Hands out what a ring still holds: chunks that were not written to the segment when the process ended, and
-// perhaps some that were (the caller knows records by their numbers). Chunks have no checksum here; they count
-// as far as their writers' commit words say. Fails when the file is no ring of that process or of a newer
-// version.
+// perhaps some that were (the caller knows records by their numbers). Chunks have no checksum here; they
+// count as far as their writers' commit words say. Fails when the file is no ring of that process or of a
+// newer version.
 Result<RingSummary> readRing(const std::filesystem::path& path, const ChunkOwner& owner, IssueList& issues,
     const ChunkVisitor& visit, const BytesRead& bytesRead);
 

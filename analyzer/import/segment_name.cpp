@@ -29,7 +29,8 @@ std::optional<SegmentName> parseSegmentName(std::string_view fileName) {
     if (!fileName.ends_with(raw::kSegmentSuffix))
         return std::nullopt;
     SegmentName name;
-    std::string_view rest = fileName.substr(0, fileName.size() - std::string_view(raw::kSegmentSuffix).size());
+    std::string_view rest
+        = fileName.substr(0, fileName.size() - std::string_view(raw::kSegmentSuffix).size());
     name.stem = rest;
     const auto key = takeLast(rest);
     const auto start = takeLast(rest);

@@ -134,8 +134,8 @@ private:
             reportDamage();
             const std::size_t present = (m_window.ensure(kWindowBytes) - kHeaderBytes) / 8 * 8;
             m_issues.dataLoss("cut_off_segment", 1,
-                fmt::format("{}: the chunk at byte {} is cut off: {} of {} bytes of records are there", m_name,
-                    m_window.position(), present, header.usedBytes));
+                fmt::format("{}: the chunk at byte {} is cut off: {} of {} bytes of records are there",
+                    m_name, m_window.position(), present, header.usedBytes));
             handOut(header, std::min<std::size_t>(present, header.usedBytes), true);
             return false;
         }
@@ -181,8 +181,9 @@ private:
         if (!m_damageFrom)
             return;
         m_issues.dataLoss("damaged_chunk", 1,
-            fmt::format("{}: bytes {} to {} are damaged: expected a chunk of process {} with a valid checksum; "
-                        "reading goes on behind them",
+            fmt::format(
+                "{}: bytes {} to {} are damaged: expected a chunk of process {} with a valid checksum; "
+                "reading goes on behind them",
                 m_name, *m_damageFrom, m_window.position(), m_owner.pid));
         m_damageFrom.reset();
     }

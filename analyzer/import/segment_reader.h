@@ -13,10 +13,9 @@ namespace gd::importer {
 using BytesRead = std::function<void(std::uint64_t)>;
 
 // Reads a segment file from its beginning through one warm buffer of about 1 MiB and hands out every chunk
-// whose checksum holds. After damage it looks for the next valid header at 8-byte steps. Damage becomes issues
-// (damaged_chunk, cut_off_segment) that name the file and the position. Fails when the file cannot be opened or
-// read, or when it is of a newer version of the format.
-// `visit` returns false to stop early.
+// whose checksum holds. After damage it looks for the next valid header at 8-byte steps. Damage becomes
+// issues (damaged_chunk, cut_off_segment) that name the file and the position. Fails when the file cannot be
+// opened or read, or when it is of a newer version of the format. `visit` returns false to stop early.
 Result<void> readSegment(const std::filesystem::path& path, const ChunkOwner& owner, IssueList& issues,
     const std::function<bool(const Chunk&)>& visit, const BytesRead& bytesRead);
 

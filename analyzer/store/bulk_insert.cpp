@@ -11,7 +11,8 @@
 namespace gd::store {
 namespace {
 
-// A read-only virtual table that exists by its name alone (no xCreate), over the RowSource in its client data.
+// A read-only virtual table that exists by its name alone (no xCreate), over the RowSource in its client
+// data.
 struct Table : sqlite3_vtab {
     const RowSource* source = nullptr;
 };
@@ -91,8 +92,7 @@ int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int index) {
         sqlite3_result_double(context, cell.real);
         break;
     case Cell::Kind::text:
-        sqlite3_result_text64(
-            context, cell.text.data(), cell.text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+        sqlite3_result_text64(context, cell.text.data(), cell.text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
         break;
     }
     return SQLITE_OK;

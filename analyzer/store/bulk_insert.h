@@ -48,8 +48,8 @@ public:
 inline constexpr int kMaxBulkColumns = 32;
 
 // Inserts all rows of `source` by one `INSERT INTO … SELECT` over a virtual table: about twice as fast as a
-// bound statement a row. `columns` is a comma-separated list; cell() is asked for its positions. Call it inside
-// a transaction. Not re-entrant for one Db.
+// bound statement a row. `columns` is a comma-separated list; cell() is asked for its positions. Call it
+// inside a transaction. Not re-entrant for one Db.
 Result<void> bulkInsert(Db& db, std::string_view table, std::string_view columns, const RowSource& source);
 
 } // namespace gd::store

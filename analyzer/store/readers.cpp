@@ -103,8 +103,8 @@ Result<CoverageMap> CoverageMap::read(Db& db) {
         GD_TRY_ASSIGN(const bool more, select.step());
         if (!more)
             return map;
-        map.m_intervals[Key(select.int64(0), select.text(1))].push_back({select.int64(2), select.int64(3),
-            stateFrom(select.text(4)), textOrEmpty(select, "reason")});
+        map.m_intervals[Key(select.int64(0), select.text(1))].push_back(
+            {select.int64(2), select.int64(3), stateFrom(select.text(4)), textOrEmpty(select, "reason")});
     }
 }
 
@@ -130,8 +130,7 @@ CoverageMap::Answer CoverageMap::worst(
         touched = true;
         coveredTo = std::max(coveredTo, interval.toNs);
         // A neighbour that only touches the asked interval at one end says nothing about it.
-        const bool onlyTouches
-            = fromNs < toNs && (interval.toNs == fromNs || interval.fromNs == toNs);
+        const bool onlyTouches = fromNs < toNs && (interval.toNs == fromNs || interval.fromNs == toNs);
         if (!onlyTouches && interval.state < answer.state)
             answer = {interval.state, interval.reason};
     }

@@ -59,9 +59,11 @@ public:
     static Result<CoverageMap> read(Db& db);
 
     // The lowest state anywhere in [fromNs, toNs]: what a finding that rests on "nothing was seen" needs.
-    Answer worst(base::ProcessId process, std::string_view source, std::int64_t fromNs, std::int64_t toNs) const;
+    Answer worst(
+        base::ProcessId process, std::string_view source, std::int64_t fromNs, std::int64_t toNs) const;
     // The highest state anywhere in [fromNs, toNs].
-    Answer best(base::ProcessId process, std::string_view source, std::int64_t fromNs, std::int64_t toNs) const;
+    Answer best(
+        base::ProcessId process, std::string_view source, std::int64_t fromNs, std::int64_t toNs) const;
 
 private:
     struct Interval {

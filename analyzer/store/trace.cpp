@@ -206,8 +206,8 @@ Result<Trace> Trace::open(const std::filesystem::path& path) {
 
 Result<Trace> Trace::open(const std::filesystem::path& path, const FactsBuilder& facts) {
     GD_TRY_ASSIGN(Trace trace, open(path));
-    GD_TRY_ASSIGN(const auto version,
-        trace.m_db.queryText("SELECT value FROM meta WHERE key = 'facts_version'"));
+    GD_TRY_ASSIGN(
+        const auto version, trace.m_db.queryText("SELECT value FROM meta WHERE key = 'facts_version'"));
     if (version == std::to_string(facts.version))
         return trace;
     GD_TRY(createFactTables(trace.m_db, FactsPlace::temp).context("building facts of {}", path.string()));

@@ -27,8 +27,8 @@ struct FactsBuilder {
 };
 
 // A trace that is being written. It has a temporary name beside the wanted one until finish(); a destroyed,
-// unfinished one leaves nothing behind. Written without journal and without sync: after a crash of the machine
-// the temporary file is worthless, and the spool is still there.
+// unfinished one leaves nothing behind. Written without journal and without sync: after a crash of the
+// machine the temporary file is worthless, and the spool is still there.
 class NewTrace {
 public:
     // Creates the raw tables. Fails when `path` exists and `replace` is false, also in finish().
@@ -55,8 +55,8 @@ private:
 };
 
 // A trace that is open for reading. Never writes beside or into the file. Belongs to one thread.
-// Every refusal is one sentence that names the file: missing, a directory, empty, not SQLite, foreign SQLite, a
-// newer schema (both numbers), cut off, damaged, no permission.
+// Every refusal is one sentence that names the file: missing, a directory, empty, not SQLite, foreign SQLite,
+// a newer schema (both numbers), cut off, damaged, no permission.
 class Trace {
 public:
     static Result<Trace> open(const std::filesystem::path& path);

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Table coverage: what the collector said it was looking at, less what was lost on the way.
+#include "analyzer/import/import_context.h"
+#include "analyzer/import/names.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace gd::importer {
+namespace {
+
+using raw::CoverageSource;
+using raw::CoverageState;
+
+struct Interval {
+    std::int64_t fromNs;
+    std::int64_t toNs;
+    CoverageState state;
+    std::string reason;
+};
+
+// A stretch of time in which records are missing.
+struct Loss {
+    std::int64_t fromNs;
+    std::int64_t toNs;
+    std::uint64_t records;
+    raw::Lane lane;
+};
+
+// What each lane carries, see collector/raw: history holds what is rare and must not be lost.
+bool dependsOn(CoverageSource source, raw::Lane lane) {
+    switch (source) {
+    case CoverageSource::memory:
+    case CoverageSource::node_params:
+    case CoverageSource::stacks_native:
+    case CoverageSource::stacks_python:
+    case CoverageSource::framework_allocator:
+        return lane == raw::Lane::History;
+    case CoverageSource::ranks:
+        return false;
+    default:
+        // Events of all these refer to names, graphs and executables in the history.
+        return true;
+    }
+}
+
+std::vector<Loss> lossesOf(ProcessImport& process) {
+    std::vector<Loss> losses;
+    const auto add = [&](const SequenceTracker::Gap& gap, raw::Lane lane) {
+        const std::int64_t fromNs = gap.fromNs == 0 ? process.startNs : process.time(gap.fromNs);
+        const std::int64_t toNs = gap.toNs == 0 ? process.endNs : process.time(gap.toNs);
+        // Device records are written later than their time: a gap may look turned around.
+        losses.push_back({std::min(fromNs, toNs), std::max(fromNs, toNs), gap.count, lane});
+    };
+    RawProcess& raw = process.raw();
+    std::uint64_t holes = raw.historyHoles;
+    for (SequenceTracker::Gap gap : raw.historySequences.gaps()) {
+        const std::uint64_t explained = std::min(holes, gap.count);
+        holes -= explained;
+        gap.count -= explained;
+        if (gap.count != 0)
+            add(gap, raw::Lane::History);
+    }
+    for (const auto& [thread, sequences] : raw.eventSequences) {
+        for (const SequenceTracker::Gap& gap : sequences.gaps())
+            add(gap, raw::Lane::Events);
+    }
+    return losses;
+}
+
+std::uint64_t sumOf(const std::vector<Loss>& losses, raw::Lane lane) {
+    std::uint64_t sum = 0;
+    for (const Loss& loss : losses)
+        sum += loss.lane == lane ? loss.records : 0;
+    return sum;
+}
+
+// What the collector itself counted as dropped: the ring has the last word, else the last record about it.
+std::uint64_t counted(ProcessImport& process, raw::Lane lane) {
+    std::uint64_t dropped = 0;
+    for (const raw::Loss& record : process.raw().losses) {
+        if (record.lane == static_cast<std::uint32_t>(lane) && record.source == 0)
+            dropped = std::max(dropped, record.droppedRecords);
+    }
+    if (const auto& ring = process.ring()) {
+        const raw::LossCounters& loss = ring->loss[static_cast<std::size_t>(lane)];
+        dropped = std::max(dropped, loss.droppedRecords) + loss.failedWriteRecords;
+    }
+    return dropped;
+}
+
+void reportLosses(ProcessImport& process, std::vector<Loss>& losses) {
+    for (const raw::Lane lane : {raw::Lane::History, raw::Lane::Events}) {
+        const std::string_view name = lane == raw::Lane::History ? "history" : "event";
+        const std::uint64_t missing = sumOf(losses, lane);
+        const std::uint64_t dropped = counted(process, lane);
+        if (dropped != 0) {
+            process.issues().add(
+                lane == raw::Lane::History ? raw::IssueSeverity::Error : raw::IssueSeverity::DataLoss,
+                "dropped_records", dropped,
+                fmt::format("the collector dropped {} {} records because its ring was full or the disk was; "
+                            "GRAPHDOCTOR_RING_BYTES makes the ring larger",
+                    dropped, name));
+        }
+        if (missing > dropped) {
+            process.issues().dataLoss("missing_records", missing - dropped,
+                fmt::format(
+                    "{} {} records are missing between those that were read, and the collector did not "
+                    "drop them: a file of the spool is damaged or incomplete",
+                    missing - dropped, name));
+        }
+        // Drops at the very end leave no gap behind.
+        if (dropped > missing)
+            losses.push_back({process.startNs, process.endNs, dropped - missing, lane});
+    }
+}
+
+std::vector<Interval> recorded(ProcessImport& process, CoverageSource source) {
+    std::vector<raw::Coverage> records;
+    for (const raw::Coverage& record : process.raw().coverage) {
+        if (record.source == static_cast<std::uint32_t>(source))
+            records.push_back(record);
+    }
+    std::stable_sort(records.begin(), records.end(),
+        [](const raw::Coverage& a, const raw::Coverage& b) { return a.timeNs < b.timeNs; });
+    std::vector<Interval> intervals;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        // What is said with the first records of a process holds from its start.
+        const std::int64_t fromNs
+            = i == 0 && process.time(records[i].timeNs) - process.startNs < 1'000'000'000
+            ? process.startNs
+            : process.time(records[i].timeNs);
+        const std::int64_t toNs
+            = i + 1 < records.size() ? process.time(records[i + 1].timeNs) : process.endNs;
+        if (toNs <= fromNs && i + 1 < records.size())
+            continue;
+        const auto state = records[i].state > static_cast<std::uint32_t>(CoverageState::Complete)
+            ? CoverageState::Absent
+            : static_cast<CoverageState>(records[i].state);
+        intervals.push_back(
+            {fromNs, std::max(fromNs, toNs), state, std::string(process.rawText(records[i].reason))});
+    }
+    return intervals;
+}
+
+// Cuts the complete intervals where records were lost.
+std::vector<Interval> degraded(
+    std::vector<Interval> intervals, CoverageSource source, const std::vector<Loss>& losses) {
+    for (const Loss& loss : losses) {
+        if (!dependsOn(source, loss.lane))
+            continue;
+        std::vector<Interval> cut;
+        for (Interval& interval : intervals) {
+            const std::int64_t fromNs = std::max(interval.fromNs, loss.fromNs);
+            const std::int64_t toNs = std::min(interval.toNs, loss.toNs);
+            if (interval.state != CoverageState::Complete || fromNs > toNs) {
+                cut.push_back(std::move(interval));
+                continue;
+            }
+            if (interval.fromNs < fromNs)
+                cut.push_back({interval.fromNs, fromNs, interval.state, {}});
+            cut.push_back(
+                {fromNs, toNs, CoverageState::Partial, fmt::format("{} records were lost", loss.records)});
+            if (toNs < interval.toNs)
+                cut.push_back({toNs, interval.toNs, interval.state, {}});
+        }
+        intervals = std::move(cut);
+    }
+    return intervals;
+}
+
+// comm_ops is the best of what tells of communication, where the collector did not say it itself.
+std::vector<Interval> bestComm(ProcessImport& process) {
+    std::vector<Interval> best;
+    CoverageState state = CoverageState::Absent;
+    for (const CoverageSource source : {CoverageSource::nccl_plugin, CoverageSource::nccl_nvtx}) {
+        std::vector<Interval> intervals = recorded(process, source);
+        if (!intervals.empty() && (best.empty() || intervals.back().state > state)) {
+            state = intervals.back().state;
+            best = std::move(intervals);
+        }
+    }
+    return best;
+}
+
+Result<void> writeSource(
+    ProcessImport& process, Statement& insert, CoverageSource source, const std::vector<Loss>& losses) {
+    std::vector<Interval> intervals = recorded(process, source);
+    if (intervals.empty() && source == CoverageSource::comm_ops)
+        intervals = bestComm(process);
+    if (intervals.empty())
+        intervals.push_back(
+            {process.startNs, process.endNs, CoverageState::Absent, "the collector did not report it"});
+    if (intervals.front().fromNs > process.startNs)
+        intervals.insert(intervals.begin(),
+            {process.startNs, intervals.front().fromNs, CoverageState::Absent, "not yet switched on"});
+    for (const Interval& interval : degraded(std::move(intervals), source, losses)) {
+        std::optional<std::string> reason;
+        if (interval.state != CoverageState::Complete)
+            reason = process.job().cleaner.clean(
+                interval.reason.empty() ? "no reason was recorded" : interval.reason);
+        GD_TRY(insert.runWith(process.processId(), coverageSourceName(static_cast<std::uint32_t>(source)),
+            interval.fromNs, interval.toNs, coverageStateName(static_cast<std::uint32_t>(interval.state)),
+            reason));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<void> importCoverage(ProcessImport& process) {
+    std::vector<Loss> losses = lossesOf(process);
+    reportLosses(process, losses);
+    for (const raw::Issue& record : process.raw().issues) {
+        const auto severity = static_cast<raw::IssueSeverity>(std::min<std::uint32_t>(record.severity, 2));
+        process.issues().add(
+            severity, process.rawText(record.code), 1, std::string(process.rawText(record.detail)));
+    }
+    if (process.raw().unknownKinds != 0)
+        process.issues().dataLoss("unknown_records", process.raw().unknownKinds,
+            fmt::format("{} records have a kind or a size that this version does not know; they are left out",
+                process.raw().unknownKinds));
+    GD_TRY_ASSIGN(Statement insert,
+        process.db().prepare("INSERT INTO coverage(process_id, source, from_ns, to_ns, state, reason) VALUES "
+                             "(?, ?, ?, ?, ?, ?)"));
+#define GD_WRITE_SOURCE(number, name) GD_TRY(writeSource(process, insert, CoverageSource::name, losses));
+    GD_COVERAGE_SOURCES(GD_WRITE_SOURCE)
+#undef GD_WRITE_SOURCE
+    return {};
+}
+
+} // namespace gd::importer
