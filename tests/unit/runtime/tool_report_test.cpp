@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "comm/shm_communicator.h"
 #include "runtime/host/report_to_tool.h"
 #include "runtime/memory_pool.h"
 #include "runtime/range.h"
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace gdt::runtime::test {
@@ -38,6 +40,8 @@ struct Told {
     std::vector<NodeParams> params;
     std::vector<gd_rt_memory> allocs, frees;
     std::vector<gd_rt_activity> activities;
+    std::vector<std::pair<gd_rt_life, gd_rt_comm>> comms;
+    std::vector<gd_rt_comm_op> commOps;
     std::vector<std::string> ranges;
     std::uint32_t wanted = 1;
 };
@@ -274,6 +278,50 @@ TEST_F(ToolReport, RefusedAllocationIsNoAllocation) {
     ASSERT_EQ(told.exited.size(), 1U);
     EXPECT_EQ(told.exited[0].result, 900);
     EXPECT_EQ(told.exited[0].record.bytes, 100U);
+}
+
+TEST_F(ToolReport, CollectivesSayWhetherTheyWereCaptured) {
+    OneNumber t;
+    Graph graph;
+    listen();
+    {
+        comm::ShmOptions options;
+        options.folder = testing::TempDir();
+        options.name = "tool-report-" + std::to_string(getpid());
+        std::string error;
+        const auto communicator = comm::createShmCommunicator(options, error);
+        ASSERT_NE(communicator, nullptr) << error;
+        const auto reduce = [&] {
+            return communicator->allReduce(
+                t.number, t.number, 1, comm::DataType::Float64, comm::ReduceOp::Sum, t.stream);
+        };
+        ASSERT_EQ(reduce(), Status::Success);
+        ASSERT_EQ(t.stream.beginCapture(CaptureMode::Relaxed), Status::Success);
+        ASSERT_EQ(reduce(), Status::Success);
+        ASSERT_EQ(t.stream.synchronize(), Status::CaptureUnsupported);
+        ASSERT_EQ(reduce(), Status::CaptureInvalidated);
+        ASSERT_EQ(t.stream.endCapture(graph), Status::CaptureInvalidated);
+        ASSERT_EQ(t.device.synchronize(), Status::Success);
+        ASSERT_EQ(told.commOps.size(), 2U);
+        EXPECT_EQ(told.commOps[0].hash, communicator->hash());
+    }
+    EXPECT_EQ(told.commOps[0].captured, 0U);
+    EXPECT_EQ(told.commOps[0].count, 1U);
+    EXPECT_EQ(told.commOps[0].dtype, static_cast<std::uint32_t>(GD_RT_FLOAT64));
+    EXPECT_EQ(told.commOps[1].captured, 1U);
+    ASSERT_EQ(told.params.size(), 1U);
+    EXPECT_EQ(told.params[0].record.comm_op, told.commOps[1].op);
+    EXPECT_EQ(told.params[0].record.bytes, 8U);
+    EXPECT_EQ(told.params[0].function, "AllReduce");
+    ASSERT_EQ(told.comms.size(), 2U);
+    EXPECT_EQ(told.comms[0].first, GD_RT_CREATED);
+    EXPECT_EQ(told.comms[0].second.nranks, 1U);
+    EXPECT_EQ(told.comms[1].first, GD_RT_DESTROYED);
+    const bool timed
+        = std::any_of(told.activities.begin(), told.activities.end(), [](const gd_rt_activity& a) {
+              return a.kind == static_cast<std::uint32_t>(GD_RT_ACTIVITY_COMM) && a.bytes == 8;
+          });
+    EXPECT_TRUE(timed);
 }
 
 TEST_F(ToolReport, RangesNest) {
