@@ -59,7 +59,12 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
             slot.nranks = static_cast<std::uint32_t>(ranks);
             slot.rank = static_cast<std::uint32_t>(rank);
             session::sink::comm(GD_RT_CREATED, describe(slot));
-            return &slot;
+            // The first record opens the spool: only now is it known whether there is one.
+            if (session::sink::enabled()) {
+                return &slot;
+            }
+            slot.used.store(false, std::memory_order_release);
+            return nullptr;
         }
     }
     session::sink::issue(raw::IssueSeverity::DataLoss, "too_many_communicators",
