@@ -76,8 +76,8 @@ gd_rt_table makeTable() {
     table.alloc = [](const gd_rt_memory* memory) { add(g_told->allocs, *memory); };
     table.free = [](const gd_rt_memory* memory) { add(g_told->frees, *memory); };
     table.activity = [](const gd_rt_activity* activity) { add(g_told->activities, *activity); };
-    table.comm = [](gd_rt_life, const gd_rt_comm*) {};
-    table.comm_op = [](const gd_rt_comm_op*) {};
+    table.comm = [](gd_rt_life life, const gd_rt_comm* comm) { add(g_told->comms, life, *comm); };
+    table.comm_op = [](const gd_rt_comm_op* op) { add(g_told->commOps, *op); };
     table.range = [](const gd_rt_range* range) {
         add(g_told->ranges, std::to_string(range->op) + (range->name != nullptr ? range->name : ""));
     };
