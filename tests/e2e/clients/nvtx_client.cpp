@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses NVTX 3 the ways jobs do: default and named domains, registered and wide strings, payloads, nesting. Exits 0
-// when the return values are those of a tool that tracks nesting (or, without one, of none).
+// Uses NVTX 3 the ways jobs do: default and named domains, registered and wide strings, payloads, nesting.
+// Exits 0 when the return values are those of a tool that tracks nesting (or, without one, of none).
 #include <cstdio>
 
 #include <nvtx3/nvToolsExt.h>
