@@ -67,7 +67,7 @@ void onResource(
 
 /// Versions and devices as facts; by the collector's own thread.
 void reportProcessFacts() noexcept;
-/// What this client looks at and what it does not.
-void reportCoverage(bool subscribed, const char* reason) noexcept;
+/// What this client looks at and what it does not; `looking` false: nothing, for `reason`.
+void reportCoverage(bool looking, const char* reason) noexcept;
 
 } // namespace gd::cupti

@@ -19,7 +19,6 @@ void opened() noexcept {
     if (getpid() != g_startedIn || !Client::instance().subscribed()) {
         return;
     }
-    reportCoverage(true, "");
     reportProcessFacts();
 }
 
@@ -27,6 +26,10 @@ void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
     if (getpid() == g_startedIn) {
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().setLevel(level);
+        if (Client::instance().subscribed()) {
+            const bool on = level != raw::RecordingLevel::Off;
+            reportCoverage(on, on ? "" : "recording is off");
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 #include "collector/session/sink.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include <dlfcn.h>
@@ -120,20 +122,27 @@ void reportProcessFacts() noexcept {
     }
 }
 
-void reportCoverage(bool subscribed, const char* reason) noexcept {
+void reportCoverage(bool looking, const char* reason) noexcept {
     using raw::CoverageSource;
     using raw::CoverageState;
     const auto state = [&](CoverageSource source, CoverageState when, const char* why) {
-        sink::coverage(source, subscribed ? when : CoverageState::Absent, subscribed ? why : reason);
+        sink::coverage(source, looking ? when : CoverageState::Absent, looking ? why : reason);
     };
     state(CoverageSource::callbacks, CoverageState::Complete, "");
     state(CoverageSource::launch_callbacks, CoverageState::Partial, "only while a capture is open");
     state(CoverageSource::node_params, CoverageState::Complete, "");
     state(CoverageSource::memory, CoverageState::Complete, "");
     for (const auto source : {CoverageSource::graph_trace, CoverageSource::node_activity,
-             CoverageSource::eager_kernel_activity, CoverageSource::sync}) {
+             CoverageSource::eager_kernel_activity, CoverageSource::sync, CoverageSource::nccl_nvtx,
+             CoverageSource::nccl_plugin, CoverageSource::comm_ops, CoverageSource::framework_allocator}) {
         state(source, CoverageState::Absent, "not recorded in this version");
     }
+    // NVTX calls this library when the first range is opened; a job without ranges misses nothing.
+    const char* nvtx = std::getenv("NVTX_INJECTION64_PATH");
+    const char* own = std::getenv("CUDA_INJECTION64_PATH");
+    const bool ours = nvtx != nullptr && own != nullptr && std::strcmp(nvtx, own) == 0;
+    sink::coverage(CoverageSource::nvtx, ours ? CoverageState::Complete : CoverageState::Absent,
+        ours ? "" : "NVTX_INJECTION64_PATH does not name GraphDoctor");
 }
 
 } // namespace gd::cupti

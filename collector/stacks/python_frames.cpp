@@ -77,6 +77,16 @@ unsigned walkPythonFrames(PythonFrameVisitor visit, void* context, unsigned maxF
     return count;
 }
 
+const char* pythonFramesGap() noexcept {
+    const PythonRuntime* runtime = pythonRuntime();
+    if (runtime == nullptr || runtime->dumpTraceback != nullptr || knowsLayout(*runtime)) {
+        return nullptr;
+    }
+    return hasPublicInterface(*runtime)
+        ? "frames of this CPython version can be read only while the thread holds the GIL"
+        : "frames of this CPython version cannot be read";
+}
+
 unsigned walkByPublicInterface(
     const PythonRuntime& runtime, PythonFrameVisitor visit, void* context, unsigned maxFrames) {
     if (!hasPublicInterface(runtime) || runtime.holdsGil() == 0) {

@@ -27,6 +27,10 @@ using PythonFrameVisitor = void (*)(void* context, const PythonFrame& frame);
 /// that cannot be read ("native frames only"). errno and Python's error state are kept.
 unsigned walkPythonFrames(PythonFrameVisitor visit, void* context, unsigned maxFrames) noexcept;
 
+/// Why walkPythonFrames() cannot give every thread's frames in this process, null = it can (or there is no
+/// Python).
+const char* pythonFramesGap() noexcept;
+
 /// The ways, for walkPythonFrames() and tests. Each returns the number of frames visited.
 unsigned walkByDump(const PythonRuntime& runtime, void* threadState, PythonFrameVisitor visit, void* context,
     unsigned maxFrames);

@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/session/hooks.h"
+#include "collector/session/sink.h"
+#include "collector/stacks/fde_lookup.h"
 #include "collector/stacks/python_frames.h"
 #include "collector/stacks/unwinder.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include <sys/auxv.h>
+
 namespace gd::stacks {
 
 namespace {
 
+/// Where this library's own code lies; empty when it is linked into an executable (tests).
+MappedModule g_own;
+
+void findOwnModule() noexcept {
+    MappedModule own;
+    if (!findModule(reinterpret_cast<std::uint64_t>(&findOwnModule), own)) {
+        return;
+    }
+    const std::uint64_t executable = getauxval(AT_PHDR);
+    if (executable < own.from || executable >= own.to) {
+        g_own = own;
+    }
+}
+
 unsigned nativeFrames(std::uint64_t* addresses, unsigned capacity) noexcept {
-    return static_cast<unsigned>(captureStack(addresses, capacity));
+    auto count = static_cast<unsigned>(captureStack(addresses, capacity));
+    unsigned own = 0;
+    while (own < count && addresses[own] > g_own.from && addresses[own] <= g_own.to) {
+        ++own; // the innermost frames are the walk itself
+    }
+    count -= own;
+    std::memmove(addresses, addresses + own, count * sizeof addresses[0]);
+    return count;
 }
 
 template <std::size_t N> void copyText(char (&out)[N], std::string_view text) {
@@ -43,10 +68,23 @@ unsigned pythonFrames(session::PythonFrameText* frames, unsigned capacity) noexc
 
 constexpr session::StackWalker kWalker{nativeFrames, pythonFrames};
 
+void opened() noexcept {
+    using raw::CoverageSource;
+    using raw::CoverageState;
+    session::sink::coverage(CoverageSource::stacks_native, CoverageState::Complete, "");
+    const char* gap = pythonFramesGap();
+    session::sink::coverage(CoverageSource::stacks_python,
+        gap == nullptr ? CoverageState::Complete : CoverageState::Partial, gap == nullptr ? "" : gap);
+}
+
+constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr};
+
 // Runs when the library is loaded, so that the first reported call already has its stack.
 __attribute__((constructor)) void install() {
+    findOwnModule();
     refreshPythonRuntime();
     session::setStackWalker(&kWalker);
+    session::registerSource(&kHooks);
 }
 
 } // namespace
