@@ -155,7 +155,6 @@ void opened() noexcept {
     for (const CoverageSource source : {CoverageSource::nccl_nvtx, CoverageSource::nccl_plugin}) {
         sink::coverage(source, CoverageState::Absent, "not a CUDA process");
     }
-    sink::coverage(CoverageSource::stacks_native, CoverageState::Complete, "");
 }
 
 void levelChanged(RecordingLevel level, std::uint32_t) noexcept {

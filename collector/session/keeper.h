@@ -3,6 +3,7 @@
 
 #include "collector/session/session_state.h"
 #include "collector/stacks/module_table.h"
+#include "collector/stacks/python_runtime.h"
 
 #include <cstdint>
 
@@ -24,11 +25,13 @@ private:
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
+    void sayStacks(bool first) noexcept;
     void renameThreads() noexcept;
     void writeCounters(std::int64_t nowNs) noexcept;
 
     SessionState& m_session;
     stacks::ModuleTable m_modules;
+    const stacks::PythonRuntime* m_python = nullptr;
     unsigned m_greeted = 0;
     std::uint32_t m_generation = 0;
     std::uint32_t m_flush = 0;

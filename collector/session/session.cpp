@@ -190,7 +190,12 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
 std::atomic<ProcessPage*> g_page{&g_beforeFirstUse};
 thread_local ThreadState* t_thread = nullptr;
 
-ThreadState* enterSlowly() noexcept {
+namespace {
+
+/// A signal handler that enters here again could wait for a lock of the code it interrupted.
+thread_local bool t_entering = false;
+
+ThreadState* enterOnce() noexcept {
     ProcessPage* page = processPage();
     if (page == nullptr) {
         return nullptr;
@@ -210,6 +215,20 @@ ThreadState* enterSlowly() noexcept {
         return t_thread;
     }
     return registerThread(*session);
+}
+
+} // namespace
+
+ThreadState* enterSlowly() noexcept {
+    if (t_entering) {
+        return nullptr;
+    }
+    t_entering = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ThreadState* thread = enterOnce();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    t_entering = false;
+    return thread;
 }
 
 void publishLevel(raw::RecordingLevel level) noexcept {
