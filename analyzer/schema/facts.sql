@@ -45,6 +45,8 @@ CREATE TABLE capture_outcome (
   state TEXT NOT NULL, -- 'ended_ok' | 'ended_error' | 'not_ended'
   end_result INTEGER, -- result of the end call, NULL never ended
   end_result_name TEXT, -- its CUDA name
+  end_thread_id INTEGER, -- thread that ended it, or tried to on the wrong stream or thread
+  end_thread TEXT, -- its name
   end_stack_id INTEGER, -- where it was ended
   begin_stack_id INTEGER, -- where it began
   node_count INTEGER, -- nodes captured
@@ -84,7 +86,13 @@ CREATE TABLE capture_outcome (
   stray_stream_id INTEGER, -- 904: member stream that was not joined
   stray_stack_id INTEGER, -- where it had joined
   open_ns INTEGER NOT NULL, -- how long it was open
-  left_scope INTEGER, -- not ended: 1 = its thread was seen outside the beginning frame, or ended, or began another capture
+  left_scope INTEGER, -- not ended: 1 = its thread was seen outside the frames that hold the capture, or began another capture; 0 = the first failing call came from inside them; NULL unknown
+  abandoned INTEGER NOT NULL, -- 1: never ended, and the first failing call (if any) names no stream or event of it and does not come from inside its frames: what fails in it is a consequence of leaving it open
+  legacy_calls INTEGER NOT NULL, -- kernel launches, copies and fills on the legacy stream of its device inside the window, any thread
+  legacy_stack_id INTEGER, -- where the first of them was made
+  legacy_thread_id INTEGER, -- its thread
+  hang_after_ns INTEGER NOT NULL, -- a capture open for longer counts as left open: 30 s, or 20 times the median capture
+  process_closed INTEGER NOT NULL, -- 1: the process ended in order, so a capture still open then was never going to be ended
   PRIMARY KEY (process_id, capture_id)
 ) STRICT;
 
@@ -133,7 +141,11 @@ CREATE TABLE replay_gap (
   stack_id INTEGER, -- of the call that the cause names, else of the launch
   known INTEGER NOT NULL, -- 0: device times or calls are missing here
   noise_ns INTEGER NOT NULL, -- gaps up to this length say nothing on this device
-  eager_recorded INTEGER NOT NULL -- 1: eager device work was recorded, so idle really is idle
+  eager_recorded INTEGER NOT NULL, -- 1: eager device work was recorded, so idle really is idle
+  sync_api TEXT, -- blocking call of the launching thread between this launch and the one before it that returned when the device had run dry; NULL none
+  sync_runtime_api TEXT, -- its runtime name
+  sync_ns INTEGER, -- how long it blocked
+  sync_stack_id INTEGER -- where
 ) STRICT;
 
 -- Executables: how they were used.
@@ -155,8 +167,12 @@ CREATE TABLE exec_reuse (
   median_replay_ns INTEGER, -- device time of a replay, NULL not measured
   median_launch_ns INTEGER, -- host time of the launch call
   interval_median_ns INTEGER, -- between launches in steady state at the same position of a step
-  interval_cv REAL, -- coefficient of variation of these intervals, NULL below 10
+  interval_cv REAL, -- coefficient of variation of these intervals inside their populations, NULL below 10
   interval_p99_ns INTEGER, -- 99th percentile
+  interval_spread REAL, -- (90th - 10th percentile) / median of these intervals, as deviations from the medians of their populations: single outliers do not move it
+  idle_spread_ns INTEGER, -- 90th - 10th percentile of the device's idle time inside the intervals, likewise: large when launches come late, small when the device is slow; NULL device times not measured
+  intervals INTEGER NOT NULL, -- intervals that these figures rest on; those with other executables launched in between are compared only with each other
+  noise_ns INTEGER NOT NULL, -- deviations up to this length say nothing on this device
   stack_id INTEGER -- where it was instantiated or captured
 ) STRICT;
 
@@ -190,11 +206,12 @@ CREATE TABLE memory_step (
   end_bytes INTEGER NOT NULL, -- allocated at its end
   alloc_bytes INTEGER NOT NULL, -- allocated in it
   free_bytes INTEGER NOT NULL, -- freed in it
-  alloc_count INTEGER NOT NULL, -- driver allocations in it
+  alloc_count INTEGER NOT NULL, -- allocations in it that the driver served with a blocking call: device, managed, vmm
   previous_peak_bytes INTEGER, -- of the step before, NULL first
   largest_alloc_bytes INTEGER, -- biggest allocation in it
   largest_alloc_stack_id INTEGER, -- where
   largest_alloc_thread_id INTEGER, -- by whom
+  replay_only INTEGER NOT NULL, -- 1: the device ran replays in it and no single kernel
   known INTEGER NOT NULL -- 0: allocations were not recorded
 ) STRICT;
 

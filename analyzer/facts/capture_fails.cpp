@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/capture_fails.h"
+
+#include <algorithm>
+
+namespace gd::facts {
+namespace {
+
+constexpr std::int64_t kOutOfMemory = 2;
+constexpr std::int64_t kNotReady = 600;
+constexpr std::int64_t kPeerAccessAlreadyEnabled = 704;
+constexpr std::int64_t kIllegalState = 401;
+
+bool isCaptureCode(std::int64_t result) {
+    return (result >= 900 && result <= 908) || result == kIllegalState;
+}
+
+bool isFailure(const CaptureFail& fail) {
+    return !fail.isEnd() && fail.result != kNotReady && fail.result != kPeerAccessAlreadyEnabled;
+}
+
+} // namespace
+
+const CaptureFail* CaptureFails::first() const {
+    const auto code = std::find_if(all.begin(), all.end(),
+        [](const CaptureFail& fail) { return isFailure(fail) && isCaptureCode(fail.result); });
+    if (code != all.end())
+        return &*code;
+    const auto any = std::find_if(all.begin(), all.end(), isFailure);
+    return any == all.end() ? nullptr : &*any;
+}
+
+const CaptureFail* CaptureFails::endCall() const {
+    const auto found
+        = std::find_if(all.rbegin(), all.rend(), [](const CaptureFail& fail) { return fail.isEnd(); });
+    return found == all.rend() ? nullptr : &*found;
+}
+
+std::int64_t CaptureFails::laterThan(const CaptureFail* fail) const {
+    return fail == nullptr ? 0 : std::count_if(all.begin(), all.end(), [&](const CaptureFail& other) {
+        return isFailure(other) && &other != fail && other.startNs >= fail->startNs;
+    });
+}
+
+bool CaptureFails::outOfMemoryBefore(const CaptureFail* fail) const {
+    return std::any_of(all.begin(), all.end(), [&](const CaptureFail& other) {
+        return other.apiClass == "ALLOC" && other.result == kOutOfMemory
+            && (fail == nullptr || other.startNs < fail->startNs);
+    });
+}
+
+Result<std::map<CaptureKey, CaptureFails>> readCaptureFails(Db& db) {
+    GD_TRY_ASSIGN(auto select,
+        db.prepare("SELECT f.process_id, f.capture_id, f.api_id, a.class, f.result, f.start_ns, f.end_ns, "
+                   "f.thread_id, "
+                   "f.stack_id, f.stream_id, f.object_id, f.bytes, f.member_stream, f.member_event, "
+                   "f.legacy_stream, "
+                   "f.same_device, f.other_capture_id, f.event_record_ns, f.event_stream_id "
+                   "FROM capture_fail AS f LEFT JOIN api AS a USING (api_id) "
+                   "ORDER BY f.process_id, f.capture_id, f.ordinal"));
+    std::map<CaptureKey, CaptureFails> result;
+    while (true) {
+        GD_TRY_ASSIGN(const bool more, select.step());
+        if (!more)
+            return result;
+        CaptureFail& fail = result[{select.int64(0), select.int64(1)}].all.emplace_back();
+        fail.apiId = select.int64(2);
+        fail.apiClass = select.text(3);
+        fail.result = select.int64(4);
+        fail.startNs = select.int64(5);
+        fail.endNs = select.int64(6);
+        fail.threadId = select.int64(7);
+        fail.stackId = select.int64(8);
+        fail.streamId = select.int64(9);
+        fail.objectId = select.int64(10);
+        fail.bytes = select.int64(11);
+        fail.memberStream = select.int64(12) != 0;
+        fail.memberEvent = select.int64(13) != 0;
+        fail.legacyStream = select.int64(14) != 0;
+        fail.sameDevice = select.int64(15) != 0;
+        fail.otherCaptureId = select.int64(16);
+        fail.eventRecordNs = select.optionalInt64(17);
+        fail.eventStreamId = select.int64(18);
+    }
+}
+
+} // namespace gd::facts

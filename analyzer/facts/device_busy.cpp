@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/passes.h"
+
+#include <algorithm>
+
+namespace gd::facts {
+namespace {
+
+// Both sets walk forward with the steps, so that a long trace is read once.
+class Walker {
+public:
+    explicit Walker(const IntervalSet& set)
+        : m_set(set) { }
+    // Steps come in ascending order and may touch, not overlap.
+    std::int64_t coveredNs(std::int64_t fromNs, std::int64_t toNs) {
+        while (m_next < m_set.size() && m_set[m_next].endNs <= fromNs)
+            ++m_next;
+        std::int64_t total = 0;
+        for (std::size_t i = m_next; i < m_set.size() && m_set[i].startNs < toNs; ++i)
+            total += std::min(m_set[i].endNs, toNs) - std::max(m_set[i].startNs, fromNs);
+        return total;
+    }
+
+private:
+    const IntervalSet& m_set;
+    std::size_t m_next = 0;
+};
+
+const char* granularity(const DeviceTimeline& timeline) {
+    return timeline.hasNodeReplays && timeline.hasWholeReplays ? "mixed"
+        : timeline.hasWholeReplays                             ? "graph"
+                                                               : "node";
+}
+
+} // namespace
+
+Result<void> buildDeviceBusy(FactContext& context) {
+    GD_TRY_ASSIGN(auto insert,
+        context.db.prepare("INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    for (const ProcessData& process : context.raw.processes) {
+        for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
+            const IntervalSet exposed = subtract(timeline.comm, timeline.compute);
+            Walker busy(timeline.busy);
+            Walker compute(timeline.compute);
+            Walker comm(timeline.comm);
+            Walker exposedComm(exposed);
+            Walker graphs(timeline.graphs);
+            std::vector<std::int64_t> replays(process.steps.size());
+            for (const std::int32_t index : timeline.replays) {
+                const Replay& replay = process.replays[static_cast<std::size_t>(index)];
+                if (replay.step >= 0)
+                    ++replays[static_cast<std::size_t>(replay.step)];
+            }
+            for (std::size_t i = 0; i < process.steps.size(); ++i) {
+                const Step& step = process.steps[i];
+                const bool known = process.complete("eager_kernel_activity", step.startNs, step.endNs)
+                    && (replays[i] == 0
+                        || process.covered("graph_trace", step.startNs, step.endNs) != CoverageState::absent
+                        || process.complete("node_activity", step.startNs, step.endNs));
+                GD_TRY(insert.runWith(process.processId, timeline.deviceId, step.step, step.steady(),
+                    step.startNs, step.endNs, busy.coveredNs(step.startNs, step.endNs),
+                    compute.coveredNs(step.startNs, step.endNs), comm.coveredNs(step.startNs, step.endNs),
+                    exposedComm.coveredNs(step.startNs, step.endNs),
+                    graphs.coveredNs(step.startNs, step.endNs), replays[i], granularity(timeline), known));
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace gd::facts

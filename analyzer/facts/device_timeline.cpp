@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/device_timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+namespace gd::facts {
+namespace {
+
+struct Parts {
+    std::vector<Interval> comm;
+    std::vector<Interval> compute;
+    std::vector<Interval> graphs;
+};
+
+} // namespace
+
+std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process) {
+    std::map<std::int64_t, Parts> parts;
+    std::map<std::int64_t, DeviceTimeline> timelines;
+    std::unordered_set<std::int64_t> withNodes; // correlations
+    for (const DeviceOp& op : process.ops) {
+        Parts& device = parts[op.deviceId];
+        (op.isComm ? device.comm : device.compute).push_back({op.startNs, op.endNs});
+        if (op.inGraph && op.correlation != 0 && (withNodes.empty() || !withNodes.contains(op.correlation)))
+            withNodes.insert(op.correlation);
+    }
+    for (std::size_t i = 0; i < process.replays.size(); ++i) {
+        const Replay& replay = process.replays[i];
+        if (!replay.measured)
+            continue;
+        Parts& device = parts[replay.deviceId];
+        DeviceTimeline& timeline = timelines[replay.deviceId];
+        const bool byNodes = replay.byNodes || withNodes.contains(replay.correlation);
+        (byNodes ? timeline.hasNodeReplays : timeline.hasWholeReplays) = true;
+        if (!byNodes)
+            device.compute.push_back({replay.startNs, replay.endNs});
+        device.graphs.push_back({replay.startNs, replay.endNs});
+        timeline.replays.push_back(static_cast<std::int32_t>(i));
+    }
+    std::vector<DeviceTimeline> result;
+    for (auto& [deviceId, part] : parts) {
+        DeviceTimeline& timeline = timelines[deviceId];
+        timeline.deviceId = deviceId;
+        std::sort(timeline.replays.begin(), timeline.replays.end(), [&](std::int32_t a, std::int32_t b) {
+            const Replay& left = process.replays[static_cast<std::size_t>(a)];
+            const Replay& right = process.replays[static_cast<std::size_t>(b)];
+            return std::pair(left.startNs, left.replayId) < std::pair(right.startNs, right.replayId);
+        });
+        timeline.comm = unite(std::move(part.comm));
+        timeline.compute = unite(std::move(part.compute));
+        timeline.graphs = unite(std::move(part.graphs));
+        std::vector<Interval> all = timeline.comm;
+        all.insert(all.end(), timeline.compute.begin(), timeline.compute.end());
+        timeline.busy = unite(std::move(all));
+        result.push_back(std::move(timeline));
+    }
+    return result;
+}
+
+} // namespace gd::facts

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/facts/intervals.h"
+#include "analyzer/facts/raw_data.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace gd::facts {
+
+// When one device of one process was busy, and with what. A replay of which node records exist counts by its
+// nodes, any other as a whole.
+struct DeviceTimeline {
+    std::int64_t deviceId = 0;
+    IntervalSet busy; // everything
+    IntervalSet comm; // communication kernels that were recorded one by one
+    IntervalSet compute; // everything else; a replay as a whole counts here
+    IntervalSet graphs; // replays
+    std::vector<std::int32_t> replays; // measured, indices into ProcessData::replays, sorted by device start
+    bool hasNodeReplays = false;
+    bool hasWholeReplays = false;
+};
+
+// One per device that has work, by device id.
+std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process);
+
+} // namespace gd::facts

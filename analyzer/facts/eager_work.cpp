@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/eager_work.h"
+
+#include <algorithm>
+
+namespace gd::facts {
+
+std::int64_t total(const Histogram& histogram) {
+    std::int64_t sum = 0;
+    for (const auto& [key, count] : histogram)
+        sum += count;
+    return sum;
+}
+
+std::int64_t copiesIn(const Histogram& work, const Histogram& pattern) {
+    constexpr std::int64_t kMaxCopies = 4096;
+    const std::int64_t size = total(pattern);
+    if (size == 0)
+        return 0;
+    for (std::int64_t copies = std::min(kMaxCopies, total(work) / std::max<std::int64_t>(1, size * 95 / 100));
+         copies > 0; --copies) {
+        std::int64_t found = 0;
+        for (const auto& [key, count] : pattern) {
+            const auto there = work.find(key);
+            found += there == work.end() ? 0 : std::min(there->second, copies * count);
+        }
+        if (found * 100 >= copies * size * 95)
+            return copies;
+    }
+    return 0;
+}
+
+void takeCopies(Histogram& work, const Histogram& pattern, std::int64_t copies) {
+    for (const auto& [key, count] : pattern) {
+        if (const auto there = work.find(key); there != work.end())
+            there->second = std::max<std::int64_t>(0, there->second - copies * count);
+    }
+}
+
+std::vector<EagerStep> eagerSteps(const RawData& raw, const ProcessData& process) {
+    std::vector<EagerStep> steps(process.steps.size());
+    if (steps.empty())
+        return steps;
+    std::unordered_map<std::int64_t, const ApiCall*> launches;
+    for (const ApiCall& call : process.calls) {
+        if (call.apiClass == GD_API_CLASS_LAUNCH && call.correlation != 0)
+            launches.emplace(call.correlation, &call);
+    }
+    for (const DeviceOp& op : process.ops) {
+        if (op.inGraph || op.kind != DeviceOp::Kind::kernel)
+            continue;
+        const auto found = launches.find(op.correlation);
+        const ApiCall* launch = found == launches.end() ? nullptr : found->second;
+        const std::int32_t index = process.stepAt(launch == nullptr ? op.startNs : launch->startNs);
+        if (index < 0)
+            continue;
+        EagerStep& step = steps[static_cast<std::size_t>(index)];
+        const auto shape = raw.shapes.find(op.shapeId);
+        ++step.names[shape == raw.shapes.end() ? 0 : shape->second.nameId];
+        ++step.shapes[op.shapeId];
+        if (step.lastNs == 0) {
+            step.firstNs = op.startNs;
+            step.launch = launch;
+        }
+        step.lastNs = std::max(step.lastNs, op.endNs);
+        step.busyNs += op.endNs - op.startNs;
+    }
+    return steps;
+}
+
+} // namespace gd::facts

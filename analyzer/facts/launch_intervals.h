@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/facts/device_timeline.h"
+#include "analyzer/facts/raw_data.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gd::facts {
+
+// How regularly an executable is launched. All NULL below ten intervals.
+struct IntervalFigures {
+    std::int64_t count = 0;
+    std::optional<std::int64_t> medianNs;
+    std::optional<double> cv;
+    std::optional<std::int64_t> p99Ns;
+    std::optional<double> spread; // (p90 - p10) / median
+    std::optional<std::int64_t> idleSpreadNs; // p90 - p10 of the device's idle time inside the intervals
+};
+
+// Intervals between launches of one executable at the same position of two steady steps that follow each
+// other. Intervals with other launches in between are another population: only deviations inside one count.
+class LaunchIntervals {
+public:
+    LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines);
+    IntervalFigures of(const Exec& exec) const;
+
+private:
+    struct Interval {
+        std::int64_t lengthNs = 0;
+        std::int64_t idleNs = 0;
+        std::uint64_t population = 0;
+    };
+    std::vector<Interval> intervalsOf(const Exec& exec) const;
+    std::int64_t idleNs(std::int64_t deviceId, std::int64_t fromNs, std::int64_t toNs) const;
+
+    const ProcessData& m_process;
+    const std::vector<DeviceTimeline>& m_timelines;
+    std::vector<std::uint64_t> m_prefix; // [i] = hash of the first i executables launched
+};
+
+} // namespace gd::facts

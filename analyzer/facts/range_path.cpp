@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/range_path.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace gd::facts {
+
+std::string rangePathAt(
+    const RawData& raw, const ProcessData& process, std::int32_t threadId, std::int64_t timeNs) {
+    // A range that encloses this many others before the time is looked for would name nothing useful.
+    constexpr std::size_t kMaxLookBack = 20'000;
+    auto after = std::upper_bound(process.ranges.begin(), process.ranges.end(), std::pair(threadId, timeNs),
+        [](const auto& key, const Range& range) { return key < std::pair(range.threadId, range.startNs); });
+    std::vector<const Range*> open;
+    for (std::size_t looked = 0; after != process.ranges.begin() && looked < kMaxLookBack; ++looked) {
+        --after;
+        if (after->threadId != threadId)
+            break;
+        if (!after->isMark && after->endNs > timeNs)
+            open.push_back(&*after);
+    }
+    std::string path;
+    for (auto range = open.rbegin(); range != open.rend(); ++range) {
+        if (!path.empty())
+            path += '/';
+        path += raw.string((*range)->nameId);
+    }
+    return path;
+}
+
+} // namespace gd::facts

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/raw_data.h"
+
+#include "analyzer/facts/raw_reader.h"
+
+#include <algorithm>
+
+namespace gd::facts {
+namespace {
+
+template <class T>
+const T* find(const std::unordered_map<std::int64_t, std::int32_t>& index, const std::vector<T>& rows,
+    std::int64_t id) {
+    const auto found = index.find(id);
+    return found == index.end() ? nullptr : &rows[static_cast<std::size_t>(found->second)];
+}
+
+} // namespace
+
+const Graph* ProcessData::graph(std::int64_t id) const {
+    return find(graphIndex, graphs, id);
+}
+
+const Exec* ProcessData::exec(std::int64_t id) const {
+    return find(execIndex, execs, id);
+}
+
+const Capture* ProcessData::capture(std::int64_t id) const {
+    return find(captureIndex, captures, id);
+}
+
+const Node* ProcessData::node(std::int64_t id) const {
+    return find(nodeIndex, nodes, id);
+}
+
+const Device* ProcessData::device(std::int64_t id) const {
+    for (const Device& device : devices) {
+        if (device.deviceId == id)
+            return &device;
+    }
+    return nullptr;
+}
+
+std::string ProcessData::threadName(std::int64_t id) const {
+    for (const Thread& thread : threads) {
+        if (thread.threadId == id)
+            return thread.name;
+    }
+    return {};
+}
+
+const Graph* ProcessData::templateOf(const Exec& exec) const {
+    const Graph* result = graph(exec.graphId);
+    // A clone of a clone of … : the chain is short, a broken one must not loop.
+    for (int depth = 0; result != nullptr && result->captureId == 0 && depth < 16; ++depth) {
+        const Graph* origin = graph(result->originGraphId);
+        if (origin == nullptr)
+            break;
+        result = origin;
+    }
+    return result;
+}
+
+std::string ProcessData::graphName(const Graph* graph, std::int64_t execId) const {
+    if (graph == nullptr)
+        return "graph of exec " + std::to_string(execId);
+    for (const std::int32_t index : graph->nodes) {
+        const std::string& path = nodes[static_cast<std::size_t>(index)].rangePath;
+        // Only the ranges that enclose the whole capture name the graph.
+        if (path.empty())
+            continue;
+        std::string common = path;
+        for (const std::int32_t other : graph->nodes) {
+            const std::string& otherPath = nodes[static_cast<std::size_t>(other)].rangePath;
+            while (!common.empty() && otherPath != common && !otherPath.starts_with(common + "/")) {
+                const std::size_t slash = common.rfind('/');
+                common.resize(slash == std::string::npos ? 0 : slash);
+            }
+        }
+        if (!common.empty())
+            return common;
+        break;
+    }
+    return "graph " + std::to_string(graph->graphId);
+}
+
+std::int32_t ProcessData::stepAt(std::int64_t timeNs) const {
+    const auto after = std::upper_bound(steps.begin(), steps.end(), timeNs,
+        [](std::int64_t time, const Step& step) { return time < step.startNs; });
+    if (after == steps.begin() || timeNs >= std::prev(after)->endNs)
+        return -1;
+    return static_cast<std::int32_t>(std::prev(after) - steps.begin());
+}
+
+std::optional<std::int64_t> ProcessData::stepNumberAt(std::int64_t timeNs) const {
+    const std::int32_t index = stepAt(timeNs);
+    if (index < 0)
+        return std::nullopt;
+    return steps[static_cast<std::size_t>(index)].step;
+}
+
+CoverageState ProcessData::covered(std::string_view source, std::int64_t fromNs, std::int64_t toNs) const {
+    const auto found = coverage.find(source);
+    if (found == coverage.end())
+        return CoverageState::absent;
+    CoverageState worst = CoverageState::complete;
+    std::int64_t reachedNs = fromNs;
+    for (const CoverageSpan& span : found->second) {
+        // The last span ends with the process's last record, at which activity may still be running.
+        const bool isLast = &span == &found->second.back();
+        if (span.toNs <= fromNs && !(isLast && span.toNs >= fromNs))
+            continue;
+        if (span.fromNs >= toNs && span.fromNs > fromNs)
+            break;
+        // What ran before the source was first looked at counts as not seen.
+        if (span.fromNs > reachedNs)
+            return CoverageState::absent;
+        worst = std::min(worst, span.state);
+        reachedNs = isLast ? std::max(toNs, span.toNs) : std::max(reachedNs, span.toNs);
+    }
+    return reachedNs < toNs || (reachedNs == fromNs && toNs > fromNs) ? CoverageState::absent : worst;
+}
+
+std::size_t ProcessData::firstCallNear(std::int32_t threadId, std::int64_t timeNs, std::size_t* last) const {
+    const auto found = callsOfThread.find(threadId);
+    if (found == callsOfThread.end()) {
+        *last = 0;
+        return 0;
+    }
+    const auto begin = calls.begin() + found->second.first;
+    const auto end = calls.begin() + found->second.second;
+    *last = static_cast<std::size_t>(found->second.second);
+    auto first = std::upper_bound(
+        begin, end, timeNs, [](std::int64_t time, const ApiCall& call) { return time < call.startNs; });
+    // Calls nest a few levels deep (a runtime call inside another): the enclosing ones started before.
+    for (int back = 0; back < 8 && first != begin; ++back)
+        --first;
+    return static_cast<std::size_t>(first - calls.begin());
+}
+
+std::string_view RawData::string(std::int64_t id) const {
+    const auto found = strings.find(id);
+    return found == strings.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::string_view RawData::shapeName(std::int64_t shapeId) const {
+    const auto found = shapes.find(shapeId);
+    return found == shapes.end() ? std::string_view() : string(found->second.nameId);
+}
+
+std::string RawData::apiName(std::int64_t apiId) const {
+    const auto found = apis.find(apiId);
+    return found == apis.end() ? "call " + std::to_string(apiId) : found->second.name;
+}
+
+Result<RawData> readRawData(Db& db) {
+    return RawReader(db).read();
+}
+
+} // namespace gd::facts

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/names.h"
+#include "analyzer/facts/passes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gd::facts {
+namespace {
+
+// Host and device clocks of one machine agree this well unless something else was measured.
+constexpr std::int64_t kClockUncertaintyNs = 2'000;
+
+enum Part { hostSync, execUpdate, data, hostOther, launchCall, event, peer, nccl, unknown, partCount };
+constexpr std::array<const char*, partCount> kCauses{
+    "host_sync", "exec_update", "data", "host_other", "launch_call", "event", "peer", "nccl", "unknown"};
+
+struct Gap {
+    const Replay* replay = nullptr;
+    const Replay* before = nullptr; // the replay of the same step that ended last
+    std::int64_t startNs = 0;
+    std::int64_t endNs = 0;
+    std::array<std::int64_t, partCount> parts{};
+    std::array<const ApiCall*, partCount> calls{}; // longest call of a part
+    std::array<std::int64_t, partCount> longestNs{};
+    const ApiCall* sync = nullptr;
+    std::string waitsFor; // stream of an event
+};
+
+Part partOf(const ApiCall& call) {
+    switch (call.apiClass) {
+    case GD_API_CLASS_SYNC:
+        return hostSync;
+    case GD_API_CLASS_COPY_SYNC:
+        // Blocking copies to the device and fills feed the next launch, all others wait for a result.
+        return call.apiId == GD_API_MEMCPY_HTOD || call.apiId == GD_API_MEMSET ? data : hostSync;
+    case GD_API_CLASS_COPY:
+        return data;
+    case GD_API_CLASS_EXEC:
+    case GD_API_CLASS_CAPTURE:
+    case GD_API_CLASS_GRAPH:
+        return execUpdate;
+    default:
+        return hostOther;
+    }
+}
+
+void add(Gap& gap, Part part, std::int64_t ns, const ApiCall* call) {
+    gap.parts[part] += ns;
+    if (ns > gap.longestNs[part]) {
+        gap.longestNs[part] = ns;
+        gap.calls[part] = call;
+    }
+}
+
+class GapFinder {
+public:
+    GapFinder(const FactContext& context, const ProcessData& process, const DeviceTimeline& timeline)
+        : m_raw(context.raw)
+        , m_process(process)
+        , m_timeline(timeline) { }
+
+    std::vector<Gap> find() const {
+        std::vector<Gap> gaps;
+        const Replay* before = nullptr; // of the same step, ends last
+        for (const std::int32_t index : m_timeline.replays) {
+            const Replay& replay = m_process.replays[static_cast<std::size_t>(index)];
+            const bool sameStep = before != nullptr && replay.step >= 0 && before->step == replay.step;
+            if (sameStep) {
+                Gap gap;
+                gap.replay = &replay;
+                gap.before = before;
+                gap.endNs = replay.startNs;
+                if (idleBefore(replay, gap.startNs) && gap.startNs >= before->endNs) {
+                    divide(gap);
+                    gaps.push_back(std::move(gap));
+                }
+            }
+            if (!sameStep || replay.endNs > before->endNs)
+                before = &replay;
+        }
+        return gaps;
+    }
+
+private:
+    // The device ran nothing from `startNs` to this replay's start.
+    bool idleBefore(const Replay& replay, std::int64_t& startNs) const {
+        const IntervalSet& busy = m_timeline.busy;
+        const auto own = std::lower_bound(busy.begin(), busy.end(), replay.startNs,
+            [](const Interval& interval, std::int64_t time) { return interval.startNs < time; });
+        if (own == busy.end() || own == busy.begin() || own->startNs != replay.startNs)
+            return false;
+        startNs = std::prev(own)->endNs;
+        return true;
+    }
+
+    void divide(Gap& gap) const {
+        const Replay& replay = *gap.replay;
+        const std::int64_t enterNs = replay.launchStartNs;
+        const std::int64_t exitNs = replay.launchEndNs;
+        gap.sync = drainingSync(gap);
+        std::int64_t atNs = gap.startNs;
+        if (exitNs > gap.startNs + kClockUncertaintyNs) {
+            const std::int64_t lateNs = std::clamp(enterNs, atNs, gap.endNs);
+            divideHostTime(gap, atNs, lateNs);
+            const std::int64_t launchedNs = std::clamp(exitNs, lateNs, gap.endNs);
+            add(gap, launchCall, launchedNs - lateNs, nullptr);
+            atNs = launchedNs;
+        }
+        if (atNs < gap.endNs)
+            add(gap, waitPart(gap, atNs), gap.endNs - atNs, nullptr);
+    }
+
+    // [from, to) on the launching thread, by the outermost call that covers each moment.
+    void divideHostTime(Gap& gap, std::int64_t fromNs, std::int64_t toNs) const {
+        std::int64_t atNs = fromNs;
+        m_process.eachCall(gap.replay->threadId, fromNs, toNs, [&](const ApiCall& call) {
+            const std::int64_t startNs = std::max(call.startNs, atNs);
+            const std::int64_t endNs = std::min(call.endNs, toNs);
+            if (endNs <= startNs)
+                return;
+            addOutsideCalls(gap, atNs, startNs);
+            add(gap, partOf(call), endNs - startNs, &call);
+            atNs = endNs;
+        });
+        addOutsideCalls(gap, atNs, toNs);
+    }
+
+    // Time outside CUDA: data where the thread is in a range that says so, else other host work.
+    void addOutsideCalls(Gap& gap, std::int64_t fromNs, std::int64_t toNs) const {
+        if (toNs <= fromNs)
+            return;
+        std::vector<Interval> ranges;
+        auto after = std::upper_bound(m_process.ranges.begin(), m_process.ranges.end(),
+            std::pair(gap.replay->threadId, toNs), [](const auto& key, const Range& range) {
+                return key < std::pair(range.threadId, range.startNs);
+            });
+        for (int looked = 0; after != m_process.ranges.begin() && looked < 64; ++looked) {
+            --after;
+            if (after->threadId != gap.replay->threadId)
+                break;
+            if (!after->isMark && after->endNs > fromNs && isDataRange(m_raw.string(after->nameId)))
+                ranges.push_back({std::max(after->startNs, fromNs), std::min(after->endNs, toNs)});
+        }
+        const std::int64_t inData = totalNs(unite(std::move(ranges)));
+        add(gap, data, inData, nullptr);
+        add(gap, hostOther, toNs - fromNs - inData, nullptr);
+    }
+
+    // A blocking call between the two launches which returned when the device had nothing left to do.
+    const ApiCall* drainingSync(const Gap& gap) const {
+        const ApiCall* found = nullptr;
+        m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
+            [&](const ApiCall& call) {
+                const bool blocks = call.apiClass == GD_API_CLASS_SYNC
+                    || (call.apiClass == GD_API_CLASS_COPY_SYNC && partOf(call) == hostSync);
+                if (blocks && call.startNs >= gap.before->launchEndNs
+                    && call.endNs <= gap.replay->launchStartNs
+                    && call.endNs >= gap.startNs - kClockUncertaintyNs
+                    && (found == nullptr || call.endNs - call.startNs > found->endNs - found->startNs))
+                    found = &call;
+            });
+        return found;
+    }
+
+    // The launch was there in time: what did the device wait for?
+    Part waitPart(Gap& gap, std::int64_t fromNs) const {
+        const ApiCall* wait = nullptr;
+        m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
+            [&](const ApiCall& call) {
+                if (call.apiId == GD_API_STREAM_WAIT_EVENT && call.streamId == gap.replay->streamId
+                    && call.startNs >= gap.before->launchEndNs)
+                    wait = &call;
+            });
+        const bool inComm = coveredNs(m_timeline.comm, fromNs - kClockUncertaintyNs, gap.endNs) > 0;
+        if (inComm)
+            return nccl;
+        if (wait != nullptr) {
+            gap.calls[event] = wait;
+            return event;
+        }
+        return unknown;
+    }
+
+    const RawData& m_raw;
+    const ProcessData& m_process;
+    const DeviceTimeline& m_timeline;
+};
+
+std::optional<std::string> causeDetail(const RawData& raw, const Gap& gap, Part cause) {
+    if (gap.calls[cause] == nullptr)
+        return std::nullopt;
+    return raw.apiName(gap.calls[cause]->apiId);
+}
+
+class GapWriter {
+public:
+    GapWriter(FactContext& context, Statement insert)
+        : m_context(context)
+        , m_insert(std::move(insert)) { }
+
+    Result<void> write(const ProcessData& process, const DeviceTimeline& timeline, const Gap& gap) {
+        const Replay& replay = *gap.replay;
+        const auto cause
+            = static_cast<Part>(std::max_element(gap.parts.begin(), gap.parts.end()) - gap.parts.begin());
+        const ApiCall* call = gap.calls[cause];
+        const Exec* exec = process.exec(replay.execId);
+        const Device* device = process.device(timeline.deviceId);
+        const Step& step = process.steps[static_cast<std::size_t>(replay.step)];
+        const bool eager = process.complete("eager_kernel_activity", gap.startNs, gap.endNs);
+        const bool known = process.complete("callbacks", gap.startNs, gap.endNs)
+            && process.covered("graph_trace", gap.startNs, gap.endNs) != CoverageState::absent;
+        const auto& p = gap.parts;
+        std::optional<std::string> syncApi;
+        std::optional<std::string> syncRuntimeApi;
+        if (gap.sync != nullptr) {
+            syncApi = m_context.raw.apiName(gap.sync->apiId);
+            syncRuntimeApi = orNull(m_context.raw.apis[gap.sync->apiId].runtimeName);
+        }
+        return m_insert.runWith(process.processId, timeline.deviceId, replay.execId, replay.replayId,
+            process.graphName(exec == nullptr ? nullptr : process.templateOf(*exec), replay.execId),
+            step.step, step.steady(), gap.startNs, gap.endNs, kCauses[cause],
+            causeDetail(m_context.raw, gap, cause), p[hostSync], p[execUpdate], p[data], p[hostOther],
+            p[launchCall], p[event], p[peer], p[nccl], p[unknown], orNull(replay.threadId),
+            orNull(call != nullptr && call->stackId != 0 ? call->stackId : replay.stackId), known,
+            device == nullptr ? 0 : device->noiseNs(), eager, syncApi, syncRuntimeApi,
+            gap.sync == nullptr ? std::nullopt : std::optional(gap.sync->endNs - gap.sync->startNs),
+            gap.sync == nullptr ? std::nullopt : orNull(gap.sync->stackId));
+    }
+
+private:
+    FactContext& m_context;
+    Statement m_insert;
+};
+
+} // namespace
+
+Result<void> buildReplayGap(FactContext& context) {
+    GD_TRY_ASSIGN(auto insert,
+        context.db.prepare(
+            "INSERT INTO replay_gap VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    GapWriter writer(context, std::move(insert));
+    for (const ProcessData& process : context.raw.processes) {
+        for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
+            for (const Gap& gap : GapFinder(context, process, timeline).find())
+                GD_TRY(writer.write(process, timeline, gap));
+        }
+    }
+    return {};
+}
+
+} // namespace gd::facts

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/names.h"
+#include "analyzer/facts/passes.h"
+#include "analyzer/facts/stats.h"
+#include "analyzer/facts/step_period.h"
+#include "analyzer/facts/step_ranges.h"
+
+#include <regex>
+
+namespace gd::facts {
+namespace {
+
+constexpr std::size_t kMinWarmupSteps = 3;
+
+// Steps in which something was captured or the driver handed out memory that is not stream-ordered.
+std::vector<bool> preparingSteps(const ProcessData& process) {
+    std::vector<bool> preparing(process.steps.size());
+    const auto mark = [&](std::int64_t timeNs) {
+        if (const std::int32_t step = process.stepAt(timeNs); step >= 0)
+            preparing[static_cast<std::size_t>(step)] = true;
+    };
+    for (const Capture& capture : process.captures)
+        mark(capture.startNs);
+    for (const Allocation& allocation : process.allocations) {
+        if (allocation.onDevice() && allocation.fromDriver() && allocation.kind != "device_async"
+            && allocation.kind != "graph")
+            mark(allocation.allocNs);
+    }
+    return preparing;
+}
+
+// The first step, three or later, that prepares nothing; three when every step does.
+std::size_t warmupSteps(const ProcessData& process) {
+    const std::vector<bool> preparing = preparingSteps(process);
+    for (std::size_t i = kMinWarmupSteps; i < preparing.size(); ++i) {
+        if (!preparing[i])
+            return i;
+    }
+    return kMinWarmupSteps;
+}
+
+void classify(const RawData& raw, ProcessData& process) {
+    const std::size_t warmup = warmupSteps(process);
+    std::vector<std::int64_t> durations;
+    for (std::size_t i = 0; i < process.steps.size(); ++i) {
+        Step& step = process.steps[i];
+        step.kind = i < warmup ? Step::Kind::warmup : Step::Kind::steady;
+        if (step.steady())
+            durations.push_back(step.endNs - step.startNs);
+    }
+    const auto median = medianNs(durations);
+    if (!median)
+        return;
+    for (const Range& range : process.ranges) {
+        if (range.isMark || !isExclusionRange(raw.string(range.nameId)))
+            continue;
+        const auto inside
+            = [&](const Step& step) { return range.startNs < step.endNs && range.endNs > step.startNs; };
+        for (std::int32_t i = std::max(0, process.stepAt(range.startNs));
+             i < static_cast<std::int32_t>(process.steps.size()); ++i) {
+            Step& step = process.steps[static_cast<std::size_t>(i)];
+            if (step.startNs >= range.endNs)
+                break;
+            if (step.steady() && inside(step) && step.endNs - step.startNs > 3 * *median)
+                step.kind = Step::Kind::excluded;
+        }
+    }
+}
+
+std::string findSteps(const RawData& raw, ProcessData& process, const std::optional<std::regex>& stepRange) {
+    if (stepRange) {
+        process.steps = stepsFromRanges(raw, process, *stepRange, true, 1);
+        if (!process.steps.empty())
+            return "step_range";
+    }
+    process.steps = stepsFromRanges(raw, process, knownStepNames(), false, 5);
+    if (!process.steps.empty())
+        return "known_range";
+    if (auto periodic = stepsFromLaunches(raw, process)) {
+        process.steps = std::move(periodic->steps);
+        return periodic->method;
+    }
+    return {};
+}
+
+void linkReplays(ProcessData& process) {
+    for (Replay& replay : process.replays) {
+        replay.step = process.stepAt(replay.launchStartNs);
+        replay.steady = replay.step >= 0 && process.steps[static_cast<std::size_t>(replay.step)].steady();
+    }
+}
+
+const char* name(Step::Kind kind) {
+    return kind == Step::Kind::warmup ? "warmup" : kind == Step::Kind::steady ? "steady" : "excluded";
+}
+
+Result<void> write(Db& db, const ProcessData& process, const std::string& method) {
+    std::vector<std::int64_t> replays(process.steps.size());
+    std::vector<std::int64_t> captures(process.steps.size());
+    for (const Replay& replay : process.replays) {
+        if (replay.step >= 0)
+            ++replays[static_cast<std::size_t>(replay.step)];
+    }
+    for (const Capture& capture : process.captures) {
+        if (const std::int32_t step = process.stepAt(capture.startNs); step >= 0)
+            ++captures[static_cast<std::size_t>(step)];
+    }
+    GD_TRY_ASSIGN(auto insert, db.prepare("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    std::vector<std::int64_t> durations;
+    std::int64_t excluded = 0;
+    const Step* first = nullptr;
+    const Step* last = nullptr;
+    for (std::size_t i = 0; i < process.steps.size(); ++i) {
+        const Step& step = process.steps[i];
+        GD_TRY(insert.runWith(process.processId, step.step, step.startNs, step.endNs, orNull(step.threadId),
+            method, name(step.kind), orNull(step.name), replays[i], captures[i]));
+        excluded += step.kind == Step::Kind::excluded ? 1 : 0;
+        if (!step.steady())
+            continue;
+        first = first == nullptr ? &step : first;
+        last = &step;
+        durations.push_back(step.endNs - step.startNs);
+    }
+    if (first == nullptr)
+        return {};
+    GD_TRY_ASSIGN(auto steady, db.prepare("INSERT INTO steady_state VALUES (?, ?, ?, ?, ?, ?)"));
+    return steady.runWith(
+        process.processId, first->startNs, last->endNs, durations.size(), excluded, *medianNs(durations));
+}
+
+} // namespace
+
+Result<void> buildSteps(FactContext& context) {
+    std::optional<std::regex> stepRange;
+    if (context.options.stepRange) {
+        try {
+            stepRange.emplace(*context.options.stepRange);
+        } catch (const std::regex_error& error) {
+            return fail(ErrorCode::usage, "step range '{}' is no regular expression: {}",
+                *context.options.stepRange, error.what());
+        }
+    }
+    for (ProcessData& process : context.raw.processes) {
+        const std::string method = findSteps(context.raw, process, stepRange);
+        classify(context.raw, process);
+        linkReplays(process);
+        GD_TRY(write(context.db, process, method));
+    }
+    return {};
+}
+
+} // namespace gd::facts
