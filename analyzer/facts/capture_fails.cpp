@@ -51,13 +51,14 @@ bool CaptureFails::outOfMemoryBefore(const CaptureFail* fail) const {
 
 Result<std::map<CaptureKey, CaptureFails>> readCaptureFails(Db& db) {
     GD_TRY_ASSIGN(auto select,
-        db.prepare("SELECT f.process_id, f.capture_id, f.api_id, a.class, f.result, f.start_ns, f.end_ns, "
-                   "f.thread_id, "
-                   "f.stack_id, f.stream_id, f.object_id, f.bytes, f.member_stream, f.member_event, "
-                   "f.legacy_stream, "
-                   "f.same_device, f.other_capture_id, f.event_record_ns, f.event_stream_id "
-                   "FROM capture_fail AS f LEFT JOIN api AS a USING (api_id) "
-                   "ORDER BY f.process_id, f.capture_id, f.ordinal"));
+        db.prepare(
+            "SELECT f.process_id, f.capture_id, f.api_id, a.class, a.name, f.result, f.start_ns, f.end_ns, "
+            "f.thread_id, "
+            "f.stack_id, f.stream_id, f.object_id, f.bytes, f.member_stream, f.member_event, "
+            "f.legacy_stream, "
+            "f.same_device, f.other_capture_id, f.event_record_ns, f.event_stream_id "
+            "FROM capture_fail AS f LEFT JOIN api AS a USING (api_id) "
+            "ORDER BY f.process_id, f.capture_id, f.ordinal"));
     std::map<CaptureKey, CaptureFails> result;
     while (true) {
         GD_TRY_ASSIGN(const bool more, select.step());
@@ -66,21 +67,22 @@ Result<std::map<CaptureKey, CaptureFails>> readCaptureFails(Db& db) {
         CaptureFail& fail = result[{select.int64(0), select.int64(1)}].all.emplace_back();
         fail.apiId = select.int64(2);
         fail.apiClass = select.text(3);
-        fail.result = select.int64(4);
-        fail.startNs = select.int64(5);
-        fail.endNs = select.int64(6);
-        fail.threadId = select.int64(7);
-        fail.stackId = select.int64(8);
-        fail.streamId = select.int64(9);
-        fail.objectId = select.int64(10);
-        fail.bytes = select.int64(11);
-        fail.memberStream = select.int64(12) != 0;
-        fail.memberEvent = select.int64(13) != 0;
-        fail.legacyStream = select.int64(14) != 0;
-        fail.sameDevice = select.int64(15) != 0;
-        fail.otherCaptureId = select.int64(16);
-        fail.eventRecordNs = select.optionalInt64(17);
-        fail.eventStreamId = select.int64(18);
+        fail.known = knownCallFrom(select.text(4));
+        fail.result = select.int64(5);
+        fail.startNs = select.int64(6);
+        fail.endNs = select.int64(7);
+        fail.threadId = select.int64(8);
+        fail.stackId = select.int64(9);
+        fail.streamId = select.int64(10);
+        fail.objectId = select.int64(11);
+        fail.bytes = select.int64(12);
+        fail.memberStream = select.int64(13) != 0;
+        fail.memberEvent = select.int64(14) != 0;
+        fail.legacyStream = select.int64(15) != 0;
+        fail.sameDevice = select.int64(16) != 0;
+        fail.otherCaptureId = select.int64(17);
+        fail.eventRecordNs = select.optionalInt64(18);
+        fail.eventStreamId = select.int64(19);
     }
 }
 

@@ -12,7 +12,8 @@ namespace gd::facts {
 // A call that failed while a capture was open.
 struct CaptureFail {
     std::int64_t apiId = 0;
-    std::string apiClass;
+    std::string apiClass; // the column's word
+    KnownCall known = KnownCall::none;
     std::int64_t result = 0;
     std::int64_t startNs = 0;
     std::int64_t endNs = 0;
@@ -29,7 +30,7 @@ struct CaptureFail {
     std::optional<std::int64_t> eventRecordNs;
     std::int64_t eventStreamId = 0;
 
-    bool isEnd() const { return apiId == GD_API_STREAM_END_CAPTURE; }
+    bool isEnd() const { return known == KnownCall::endCapture; }
 };
 
 // All of one capture, in the order in which they happened.

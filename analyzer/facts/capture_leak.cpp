@@ -89,18 +89,18 @@ private:
     void addCalls(const Capture& capture, std::int32_t thread) {
         const std::int64_t endNs = windowEnd(m_process, capture);
         m_process.eachCall(thread, capture.startNs, endNs, [&](const ApiCall& call) {
-            const bool launches = call.apiClass == GD_API_CLASS_LAUNCH;
-            const bool copies = call.apiClass == GD_API_CLASS_COPY || call.apiClass == GD_API_CLASS_COPY_SYNC;
+            const bool launches = call.apiClass == ApiClass::launch;
+            const bool copies = call.apiClass == ApiClass::copy || call.apiClass == ApiClass::copySync;
             if ((!launches && !copies) || call.result != 0 || call.startNs < capture.startNs
                 || call.startNs >= endNs)
                 return;
-            const bool blocking = call.apiClass == GD_API_CLASS_COPY_SYNC;
+            const bool blocking = call.apiClass == ApiClass::copySync;
             const std::int64_t stream = call.streamId == 0 && blocking ? 1 : call.streamId;
             if (stream == 0 || m_members.captures(stream, call.startNs))
                 return;
             Leak& leak = m_leaks.emplace_back();
             leak.capture = &capture;
-            const bool fills = call.apiId == GD_API_MEMSET || call.apiId == GD_API_MEMSET_ASYNC;
+            const bool fills = call.known == KnownCall::fill;
             leak.kind = launches ? "kernel" : fills ? "memset" : "memcpy";
             leak.name = m_raw.apiName(call.apiId);
             leak.streamId = stream;

@@ -33,10 +33,9 @@ struct Surroundings {
 
 bool isLegacyWork(const ApiCall& call) {
     // Blocking copies and fills have no stream argument: they run on the legacy stream.
-    const bool enqueues = call.apiClass == GD_API_CLASS_LAUNCH || call.apiClass == GD_API_CLASS_COPY
-        || call.apiClass == GD_API_CLASS_COPY_SYNC;
-    return enqueues
-        && (call.streamId == 1 || (call.streamId == 0 && call.apiClass == GD_API_CLASS_COPY_SYNC));
+    const bool enqueues = call.apiClass == ApiClass::launch || call.apiClass == ApiClass::copy
+        || call.apiClass == ApiClass::copySync;
+    return enqueues && (call.streamId == 1 || (call.streamId == 0 && call.apiClass == ApiClass::copySync));
 }
 
 bool isRefused(const ApiCall& call) {
@@ -50,7 +49,7 @@ public:
     explicit CallIndex(const ProcessData& process) {
         for (const ApiCall& call : process.calls) {
             if (isRefused(call) || isLegacyWork(call)
-                || (call.apiClass == GD_API_CLASS_ALLOC && call.result == kOutOfMemory))
+                || (call.apiClass == ApiClass::alloc && call.result == kOutOfMemory))
                 m_calls.push_back(&call);
         }
         std::sort(m_calls.begin(), m_calls.end(),
@@ -84,7 +83,7 @@ void lookAtCalls(const ProcessData& process, const CallIndex& calls, const Captu
             around.firstLegacy = around.firstLegacy == nullptr ? call : around.firstLegacy;
         }
         around.oomBefore = around.oomBefore
-            || (call->apiClass == GD_API_CLASS_ALLOC && call->result == kOutOfMemory
+            || (call->apiClass == ApiClass::alloc && call->result == kOutOfMemory
                 && call->startNs < firstFailNs);
     }
     if (!capture.endNs)
@@ -133,8 +132,7 @@ Result<void> judgeScope(FactContext& context, const ProcessData& process, const 
               return other.beginThreadId == capture.beginThreadId && other.startNs > capture.startNs;
           });
     const bool triedAnother = first != nullptr && first->threadId == capture.beginThreadId
-        && (first->apiId == GD_API_STREAM_BEGIN_CAPTURE
-            || first->apiId == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH);
+        && first->known == KnownCall::beginCapture;
     if (beganAnother || triedAnother) {
         around.leftScope = true;
     } else if (first != nullptr && first->threadId == capture.beginThreadId) {

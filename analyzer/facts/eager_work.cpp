@@ -43,7 +43,7 @@ std::vector<EagerStep> eagerSteps(const RawData& raw, const ProcessData& process
         return steps;
     std::unordered_map<std::int64_t, const ApiCall*> launches;
     for (const ApiCall& call : process.calls) {
-        if (call.apiClass == GD_API_CLASS_LAUNCH && call.correlation != 0)
+        if (call.apiClass == ApiClass::launch && call.correlation != 0)
             launches.emplace(call.correlation, &call);
     }
     for (const DeviceOp& op : process.ops) {

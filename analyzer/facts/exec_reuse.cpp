@@ -63,9 +63,9 @@ Result<void> buildExecReuse(FactContext& context) {
             }
             const IntervalFigures figures = intervals.of(exec);
             const Updates update = updates[{process.processId, exec.execId}];
-            const auto nodes = exec.nodeCount               ? exec.nodeCount
-                : graph != nullptr && !graph->nodes.empty() ? std::optional<std::int64_t>(graph->nodes.size())
-                                                            : std::nullopt;
+            std::optional<std::int64_t> nodes = exec.nodeCount;
+            if (!nodes && graph != nullptr && !graph->nodes.empty())
+                nodes = static_cast<std::int64_t>(graph->nodes.size());
             const std::int64_t stack = exec.stackId != 0 ? exec.stackId
                 : graph != nullptr                       ? graph->stackId
                                                          : 0;

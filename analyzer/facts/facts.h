@@ -14,7 +14,7 @@ inline constexpr std::int64_t kFactsVersion = 1;
 
 struct FactsOptions {
     // ECMAScript expression searched in range names; each match is one step.
-    std::optional<std::string> stepRange;
+    std::optional<std::string> stepRange = std::nullopt;
     // Builds into the temp schema of the connection, where the tables hide the trace's own: for readers of a
     // trace whose facts are of another version. The trace is only read then.
     bool inTempSchema = false;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyzer/base/db.h"
-#include "collector/api/graphdoctor_api_ids.h"
+#include "analyzer/facts/api_names.h"
 
 #include <cstdint>
 #include <map>
@@ -30,7 +30,8 @@ struct ApiCall {
     std::int32_t result = 0;
     std::int16_t apiId = 0;
     std::int16_t deviceId = -1;
-    std::uint8_t apiClass = 0; // gd_api_class
+    ApiClass apiClass = ApiClass::other;
+    KnownCall known = KnownCall::none;
     bool returned = true;
 };
 
@@ -289,7 +290,8 @@ struct RawData {
     struct Api {
         std::string name;
         std::string runtimeName;
-        std::string apiClass;
+        ApiClass apiClass = ApiClass::other;
+        KnownCall known = KnownCall::none;
     };
     std::unordered_map<std::int64_t, Api> apis;
     std::unordered_map<std::int64_t, std::string> resultNames;

@@ -8,15 +8,6 @@
 namespace gd::facts {
 namespace {
 
-std::uint8_t apiClassFrom(std::string_view name) {
-#define GD_CLASS_ROW(number, word)                                                                           \
-    if (name == #word)                                                                                       \
-        return number;
-    GD_API_CLASSES(GD_CLASS_ROW)
-#undef GD_CLASS_ROW
-    return GD_API_CLASS_OTHER;
-}
-
 CoverageState coverageStateFrom(std::string_view word) {
     return word == "complete" ? CoverageState::complete
         : word == "partial"   ? CoverageState::partial
@@ -103,8 +94,8 @@ Result<void> RawReader::readNames() {
         m_data.shapes.emplace(row.int64(0), shape);
     }));
     GD_TRY(eachRow("SELECT api_id, name, runtime_name, class FROM api", [&](Statement& row) {
-        m_data.apis[row.int64(0)]
-            = {std::string(row.text(1)), std::string(row.text(2)), std::string(row.text(3))};
+        m_data.apis[row.int64(0)] = {std::string(row.text(1)), std::string(row.text(2)),
+            apiClassFrom(row.text(3)), knownCallFrom(row.text(1))};
     }));
     return eachRow("SELECT result, name FROM result_code",
         [&](Statement& row) { m_data.resultNames[row.int64(0)] = row.text(1); });
@@ -128,9 +119,6 @@ Result<void> RawReader::readTracks() {
 }
 
 Result<void> RawReader::readCalls() {
-    std::unordered_map<std::int64_t, std::uint8_t> classes;
-    for (const auto& [id, api] : m_data.apis)
-        classes[id] = apiClassFrom(api.apiClass);
     return eachRow("SELECT process_id, thread_id, api_id, start_ns, end_ns, result, correlation, device_id, "
                    "stream_id, object_id, bytes, stack_id FROM api_call",
         [&](Statement& row) {
@@ -150,7 +138,10 @@ Result<void> RawReader::readCalls() {
             call.objectId = row.int64(9);
             call.bytes = row.int64(10);
             call.stackId = row.int64(11);
-            call.apiClass = classes[call.apiId];
+            if (const auto api = m_data.apis.find(call.apiId); api != m_data.apis.end()) {
+                call.apiClass = api->second.apiClass;
+                call.known = api->second.known;
+            }
         });
 }
 

@@ -29,16 +29,16 @@ struct Gap {
 
 Part partOf(const ApiCall& call) {
     switch (call.apiClass) {
-    case GD_API_CLASS_SYNC:
+    case ApiClass::sync:
         return hostSync;
-    case GD_API_CLASS_COPY_SYNC:
+    case ApiClass::copySync:
         // Blocking copies to the device and fills feed the next launch, all others wait for a result.
-        return call.apiId == GD_API_MEMCPY_HTOD || call.apiId == GD_API_MEMSET ? data : hostSync;
-    case GD_API_CLASS_COPY:
+        return call.known == KnownCall::copyToDevice || call.known == KnownCall::fill ? data : hostSync;
+    case ApiClass::copy:
         return data;
-    case GD_API_CLASS_EXEC:
-    case GD_API_CLASS_CAPTURE:
-    case GD_API_CLASS_GRAPH:
+    case ApiClass::exec:
+    case ApiClass::capture:
+    case ApiClass::graph:
         return execUpdate;
     default:
         return hostOther;
@@ -152,8 +152,8 @@ private:
         const ApiCall* found = nullptr;
         m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
             [&](const ApiCall& call) {
-                const bool blocks = call.apiClass == GD_API_CLASS_SYNC
-                    || (call.apiClass == GD_API_CLASS_COPY_SYNC && partOf(call) == hostSync);
+                const bool blocks = call.apiClass == ApiClass::sync
+                    || (call.apiClass == ApiClass::copySync && partOf(call) == hostSync);
                 if (blocks && call.startNs >= gap.before->launchEndNs
                     && call.endNs <= gap.replay->launchStartNs
                     && call.endNs >= gap.startNs - kClockUncertaintyNs
@@ -168,7 +168,7 @@ private:
         const ApiCall* wait = nullptr;
         m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
             [&](const ApiCall& call) {
-                if (call.apiId == GD_API_STREAM_WAIT_EVENT && call.streamId == gap.replay->streamId
+                if (call.known == KnownCall::waitEvent && call.streamId == gap.replay->streamId
                     && call.startNs >= gap.before->launchEndNs)
                     wait = &call;
             });

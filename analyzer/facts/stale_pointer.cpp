@@ -118,9 +118,7 @@ private:
 
     void findNodeChanges() {
         for (const ApiCall& call : m_process.calls) {
-            const bool changes = call.apiId >= GD_API_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS
-                && call.apiId <= GD_API_GRAPH_EXEC_NODE_SET_PARAMS;
-            if (!changes || call.result != 0)
+            if (call.known != KnownCall::execNodeParams || call.result != 0)
                 continue;
             const auto [entry, isNew] = m_nodesChangedNs.try_emplace(call.objectId, call.startNs);
             entry->second = std::min(entry->second, call.startNs);

@@ -59,7 +59,7 @@ std::vector<Event> optimizerBursts(const RawData& raw, const ProcessData& proces
     for (const Kernel& kernel : kernels)
         launches.emplace(kernel.correlation, nullptr);
     for (const ApiCall& call : process.calls) {
-        if (call.apiClass == GD_API_CLASS_LAUNCH && call.correlation != 0) {
+        if (call.apiClass == ApiClass::launch && call.correlation != 0) {
             if (const auto found = launches.find(call.correlation); found != launches.end())
                 found->second = &call;
         }
@@ -70,7 +70,7 @@ std::vector<Event> optimizerBursts(const RawData& raw, const ProcessData& proces
     std::sort(separations.rbegin(), separations.rend());
     const std::size_t reference
         = separations.empty() ? 0 : separations[std::min(separations.size(), kMinRepeats) - 1];
-    const std::size_t enough = std::max<std::size_t>(1, reference / 4);
+    const std::size_t enough = 1 + reference / 4;
     std::vector<Event> bursts;
     for (Kernel& kernel : kernels) {
         if (const ApiCall* call = launches[kernel.correlation]; call != nullptr && kernel.correlation != 0) {

@@ -25,7 +25,7 @@ std::string withoutNumbers(std::string_view name) {
 std::unordered_map<std::int32_t, std::size_t> launchesByThread(const ProcessData& process) {
     std::unordered_map<std::int32_t, std::size_t> count;
     for (const ApiCall& call : process.calls) {
-        if (call.apiClass == GD_API_CLASS_LAUNCH || call.apiClass == GD_API_CLASS_COPY)
+        if (call.apiClass == ApiClass::launch || call.apiClass == ApiClass::copy)
             ++count[call.threadId];
     }
     for (const Replay& replay : process.replays)

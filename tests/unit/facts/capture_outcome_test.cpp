@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/facts.h"
+#include "tests/support/trace_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace gd::facts {
+namespace {
+
+using test::TraceBuilder;
+
+void build(TraceBuilder& trace) {
+    const Result<void> result = buildFacts(trace.db(), {});
+    ASSERT_TRUE(result) << result.error().message;
+}
+
+TEST(CaptureOutcome, TheFirstFailureOverAllThreadsIsTheCause) {
+    TraceBuilder trace;
+    trace.node({.id = 5, .capture = 1, .createdNs = 120, .name = "gemm"});
+    trace.capture(100, {.endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_EVENT_QUERY, 600, 110, {});
+    trace.fail(1, GD_API_MEM_HOST_ALLOC, 900, 200, {.thread = 2, .bytes = 64});
+    trace.fail(1, GD_API_STREAM_SYNCHRONIZE, 901, 300, {.stream = 7, .memberStream = true});
+    trace.fail(1, GD_API_STREAM_END_CAPTURE, 901, 499, {.stream = 7, .memberStream = true});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT state FROM capture_outcome"), "ended_error");
+    EXPECT_EQ(trace.text("SELECT fail_api FROM capture_outcome"), "cuMemHostAlloc");
+    EXPECT_EQ(trace.text("SELECT fail_runtime_api FROM capture_outcome"), "cudaHostAlloc");
+    EXPECT_EQ(trace.number("SELECT fail_same_thread FROM capture_outcome"), 0);
+    EXPECT_EQ(trace.text("SELECT fail_thread FROM capture_outcome"), "worker");
+    EXPECT_EQ(trace.text("SELECT fail_sub_kind FROM capture_outcome"), "user_worker");
+    EXPECT_EQ(trace.number("SELECT later_failures FROM capture_outcome"), 1);
+    EXPECT_EQ(trace.text("SELECT last_node FROM capture_outcome"), "gemm");
+    EXPECT_EQ(trace.number("SELECT abandoned FROM capture_outcome"), 0);
+}
+
+TEST(CaptureOutcome, ACaptureCodeIsPreferredToAHarmlessFailure) {
+    TraceBuilder trace;
+    trace.capture(100, {.endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_MEM_GET_INFO, 1, 150, {});
+    trace.fail(1, GD_API_DEVICE_SYNCHRONIZE, 900, 200, {});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT fail_api FROM capture_outcome"), "cuCtxSynchronize");
+    EXPECT_EQ(trace.number("SELECT fail_same_thread FROM capture_outcome"), 1);
+    EXPECT_TRUE(trace.isNull("SELECT fail_sub_kind FROM capture_outcome"));
+}
+
+TEST(CaptureOutcome, OutOfMemoryIsSeenBehindTheRefusedFree) {
+    TraceBuilder trace;
+    trace.capture(100, {.endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_MEM_ALLOC, 2, 150, {.bytes = 1 << 30});
+    trace.fail(1, GD_API_MEM_FREE, 900, 200, {});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT fail_api FROM capture_outcome"), "cuMemFree");
+    EXPECT_EQ(trace.number("SELECT oom_before FROM capture_outcome"), 1);
+}
+
+TEST(CaptureOutcome, KindsOfForeignThreads) {
+    TraceBuilder trace;
+    trace.sql("UPDATE thread SET name = 'pt_nccl_watchdg' WHERE thread_id = 2");
+    trace.capture(100, {.endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_EVENT_QUERY, 900, 200, {.thread = 2});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT fail_sub_kind FROM capture_outcome"), "nccl_watchdog");
+}
+
+TEST(CaptureOutcome, TheAllocatingPlaceWasWarm) {
+    TraceBuilder trace;
+    const auto warm = trace.stack({"cuMemAlloc", "grow@12", "warmup@3", "main@1"});
+    const auto cold = trace.stack({"cuMemAlloc", "grow@12", "capture@9", "main@2"});
+    trace.allocation(4096, 64, 50, {.stack = warm});
+    trace.capture(100, {.endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_MEM_ALLOC, 900, 200, {.stack = cold, .bytes = 64});
+    trace.sql("UPDATE stack_frame SET module = '/usr/lib/libcuda.so.1' WHERE position = 0");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT warm_same_site FROM capture_outcome"), 1);
+}
+
+TEST(CaptureOutcome, AnotherAllocatingPlaceIsNotWarm) {
+    TraceBuilder trace;
+    trace.allocation(4096, 64, 50, {.stack = trace.stack({"grow@12", "main@1"})});
+    trace.capture(100, {.endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_MEM_ALLOC, 900, 200, {.stack = trace.stack({"moments@4", "main@1"})});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT warm_same_site FROM capture_outcome"), 0);
+}
+
+TEST(CaptureOutcome, VictimsAfterwardsAndTheRetry) {
+    TraceBuilder trace;
+    trace.capture(100, {.id = 1, .endNs = 500, .endResult = 901});
+    trace.fail(1, GD_API_MEM_ALLOC, 900, 200, {});
+    trace.call(1, GD_API_STREAM_SYNCHRONIZE, 600, 610, {.stream = 7, .result = 901});
+    trace.call(2, GD_API_STREAM_SYNCHRONIZE, 620, 630, {.stream = 9, .result = 901});
+    trace.call(1, GD_API_STREAM_SYNCHRONIZE, 640, 650, {.stream = 7});
+    trace.capture(700, {.id = 2, .endNs = 800});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT victims_after FROM capture_outcome WHERE capture_id = 1"), 1);
+    EXPECT_EQ(
+        trace.text("SELECT first_victim FROM capture_outcome WHERE capture_id = 1"), "cuStreamSynchronize");
+    EXPECT_EQ(trace.number("SELECT retried_ok FROM capture_outcome WHERE capture_id = 1"), 1);
+    EXPECT_EQ(trace.text("SELECT state FROM capture_outcome WHERE capture_id = 2"), "ended_ok");
+}
+
+TEST(CaptureOutcome, AbandonedWhenTheFailureLiesOutsideTheFramesThatHoldIt) {
+    TraceBuilder trace(10'000);
+    trace.capture(100, {.beginStack = trace.stack({"begin@5", "region@10", "step@3", "main@1"})});
+    trace.node({.capture = 1,
+        .stack = trace.stack({"gemm@7", "forward@2", "region@12", "step@3", "main@1"}),
+        .createdNs = 120,
+        .name = "gemm"});
+    trace.fail(1, GD_API_DEVICE_SYNCHRONIZE, 900, 900, {.stack = trace.stack({"log@8", "step@5", "main@1"})});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT state FROM capture_outcome"), "not_ended");
+    EXPECT_EQ(trace.number("SELECT left_scope FROM capture_outcome"), 1);
+    EXPECT_EQ(trace.number("SELECT abandoned FROM capture_outcome"), 1);
+    EXPECT_EQ(trace.number("SELECT open_ns FROM capture_outcome"), 9'900);
+}
+
+TEST(CaptureOutcome, NotAbandonedWhenTheFailureComesFromInside) {
+    TraceBuilder trace(10'000);
+    trace.capture(100, {.beginStack = trace.stack({"begin@5", "region@10", "step@3", "main@1"})});
+    trace.node({.capture = 1,
+        .stack = trace.stack({"gemm@7", "forward@2", "region@12", "step@3", "main@1"}),
+        .createdNs = 120,
+        .name = "gemm"});
+    trace.fail(1, GD_API_MEM_ALLOC, 900, 900,
+        {.stack = trace.stack({"grow@8", "forward@4", "region@12", "step@3", "main@1"})});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT left_scope FROM capture_outcome"), 0);
+    EXPECT_EQ(trace.number("SELECT abandoned FROM capture_outcome"), 0);
+}
+
+TEST(CaptureOutcome, NotAbandonedWhenTheFailureNamesItsStream) {
+    TraceBuilder trace(10'000);
+    trace.capture(100, {});
+    trace.fail(1, GD_API_STREAM_SYNCHRONIZE, 900, 900, {.stream = 7, .memberStream = true});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT abandoned FROM capture_outcome"), 0);
+    EXPECT_TRUE(trace.isNull("SELECT left_scope FROM capture_outcome"));
+}
+
+TEST(CaptureOutcome, AbandonedWhenTheThreadCapturesAnew) {
+    TraceBuilder trace(10'000);
+    trace.capture(100, {.id = 1});
+    trace.capture(600, {.id = 2, .stream = 8, .endNs = 700});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT abandoned FROM capture_outcome WHERE capture_id = 1"), 1);
+    EXPECT_EQ(trace.number("SELECT left_scope FROM capture_outcome WHERE capture_id = 1"), 1);
+}
+
+TEST(CaptureOutcome, EndOnTheWrongThread) {
+    TraceBuilder trace(10'000);
+    trace.capture(100, {});
+    trace.fail(1, GD_API_STREAM_END_CAPTURE, 908, 900, {.thread = 2, .stream = 7, .memberStream = true});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT end_result FROM capture_outcome"), 908);
+    EXPECT_EQ(trace.text("SELECT end_thread FROM capture_outcome"), "worker");
+    EXPECT_TRUE(trace.isNull("SELECT fail_api FROM capture_outcome"));
+}
+
+TEST(CaptureOutcome, LegacyStreamUsersInTheWindow) {
+    TraceBuilder trace;
+    trace.capture(100, {.endNs = 500, .endResult = 901, .nonBlocking = 0});
+    trace.call(2, GD_API_LAUNCH_KERNEL, 50, 60, {.stream = 1});
+    trace.call(2, GD_API_LAUNCH_KERNEL, 200, 210, {.stream = 1});
+    trace.call(2, GD_API_LAUNCH_KERNEL, 220, 230, {.stream = 9});
+    trace.call(1, GD_API_MEMCPY_DTOH, 300, 310, {});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT legacy_calls FROM capture_outcome"), 2);
+    EXPECT_EQ(trace.number("SELECT legacy_thread_id FROM capture_outcome"), 2);
+}
+
+TEST(CaptureOutcome, PathOfTheRangesAroundTheBegin) {
+    TraceBuilder trace;
+    trace.range(1, "step", 10, 900);
+    trace.range(1, "done", 20, 30, 1);
+    trace.range(1, "cycle", 50, 600, 1);
+    trace.range(2, "other", 50, 600);
+    trace.capture(100, {.endNs = 500});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT range_path FROM capture_outcome"), "step/cycle");
+}
+
+} // namespace
+} // namespace gd::facts

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/facts.h"
+#include "analyzer/facts/step_period.h"
+#include "tests/support/trace_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace gd::facts {
+namespace {
+
+using test::TraceBuilder;
+
+void build(TraceBuilder& trace, const FactsOptions& options = {}) {
+    const Result<void> result = buildFacts(trace.db(), options);
+    ASSERT_TRUE(result) << result.error().message;
+}
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// `steps` steps of 10 ms: one replay of graph 1 and one of graph 2, whose kernels are an optimizer's.
+void addTraining(TraceBuilder& trace, int steps, std::string_view last = "adamw") {
+    trace.capturedGraph(1, 10, 20, {"gemm", "gelu", "gemm"});
+    trace.capturedGraph(2, 30, 40, {"norm", std::string(last), std::string(last)});
+    for (int i = 0; i < steps; ++i) {
+        const std::int64_t t = (i + 1) * 10 * kMs;
+        trace.replay(1, t, t + 1000, t + 2000, t + 5 * kMs);
+        trace.replay(2, t + 3 * kMs, t + 3 * kMs + 1000, t + 5 * kMs, t + 6 * kMs);
+    }
+}
+
+TEST(StepFact, RangesOfAKnownNameOnTheThreadThatLaunches) {
+    TraceBuilder trace;
+    for (int i = 0; i < 6; ++i) {
+        trace.range(1, "step " + std::to_string(i), i * 100, i * 100 + 90);
+        trace.range(1, "step_inner", i * 100 + 10, i * 100 + 20, 1);
+        trace.range(2, "iteration", i * 100, i * 100 + 99);
+        trace.launch(1, "gemm", i * 100 + 5, i * 100 + 10, i * 100 + 20, {});
+    }
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 6);
+    EXPECT_EQ(trace.text("SELECT method FROM step WHERE step = 0"), "known_range");
+    EXPECT_EQ(trace.number("SELECT thread_id FROM step WHERE step = 3"), 1);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM step WHERE step = 3"), 300);
+    EXPECT_EQ(trace.number("SELECT end_ns FROM step WHERE step = 3"), 390);
+    EXPECT_EQ(trace.text("SELECT group_concat(kind) FROM step"), "warmup,warmup,warmup,steady,steady,steady");
+}
+
+TEST(StepFact, FourKnownRangesAreTooFew) {
+    TraceBuilder trace;
+    for (int i = 0; i < 4; ++i)
+        trace.range(1, "step", i * 100, i * 100 + 90);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 0);
+}
+
+TEST(StepFact, AskedForRangesWin) {
+    TraceBuilder trace;
+    for (int i = 0; i < 6; ++i) {
+        trace.range(1, "step", i * 100, i * 100 + 90);
+        trace.range(1, "micro batch 0", i * 100, i * 100 + 40, 1);
+    }
+    build(trace, {.stepRange = "^micro"});
+    EXPECT_EQ(trace.text("SELECT method FROM step WHERE step = 0"), "step_range");
+    EXPECT_EQ(trace.number("SELECT end_ns FROM step WHERE step = 5"), 540);
+    EXPECT_EQ(trace.text("SELECT value FROM meta WHERE key = 'step_range'"), "^micro");
+}
+
+TEST(StepFact, AStepRangeThatIsNoExpressionIsRefused) {
+    TraceBuilder trace;
+    const Result<void> result = buildFacts(trace.db(), {.stepRange = "step["});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::usage);
+}
+
+TEST(StepFact, LaunchPeriodEndsWithTheOptimizer) {
+    TraceBuilder trace;
+    addTraining(trace, 20);
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT method FROM step WHERE step = 0"), "launch_period");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 20);
+    // The launch call of the optimizer's graph returned: the step is over.
+    EXPECT_EQ(trace.number("SELECT end_ns FROM step WHERE step = 4"), 50 * kMs + 3 * kMs + 1000);
+    EXPECT_EQ(trace.number("SELECT MIN(replays) FROM step"), 2);
+    EXPECT_EQ(trace.number("SELECT MAX(replays) FROM step"), 2);
+}
+
+TEST(StepFact, LaunchPeriodWithoutAnOptimizerStartsWithTheFirstGraph) {
+    TraceBuilder trace;
+    addTraining(trace, 20, "scale");
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT method FROM step WHERE step = 0"), "launch_period");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 20);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM step WHERE step = 4"), 50 * kMs);
+    EXPECT_EQ(trace.number("SELECT end_ns FROM step WHERE step = 4"), 60 * kMs);
+}
+
+TEST(StepFact, StepsWithoutAReplayAreStillSteps) {
+    TraceBuilder trace;
+    trace.capturedGraph(1, 10, 20, {"gemm", "gelu", "gemm"});
+    trace.capturedGraph(2, 30, 40, {"norm", "adamw", "adamw"});
+    for (int i = 0; i < 20; ++i) {
+        const std::int64_t t = (i + 1) * 10 * kMs;
+        if (i % 3 != 0)
+            trace.replay(1, t, t + 1000, t + 2000, t + 5 * kMs);
+        else
+            trace.launch(1, "gemm", t, t + 2000, t + 5 * kMs, {});
+        trace.replay(2, t + 3 * kMs, t + 3 * kMs + 1000, t + 5 * kMs, t + 6 * kMs);
+    }
+    build(trace);
+    EXPECT_GE(trace.number("SELECT COUNT(*) FROM step"), 19);
+    EXPECT_EQ(trace.number("SELECT MAX(replays) FROM step"), 2);
+    EXPECT_EQ(trace.number("SELECT MAX(end_ns - start_ns) FROM step"), 10 * kMs);
+}
+
+TEST(StepFact, EagerJobsAreCutAfterTheOptimizersKernels) {
+    TraceBuilder trace;
+    for (int i = 0; i < 12; ++i) {
+        const std::int64_t t = (i + 1) * 10 * kMs;
+        for (int k = 0; k < 6; ++k)
+            trace.launch(1, "gemm", t + k * 1000, t + k * 1000 + 500, t + k * 1000 + 900, {});
+        // One kernel between two parameters does not end the step.
+        trace.launch(1, "FusedAdam", t + 7000, t + 7500, t + 7900, {});
+        trace.launch(1, "copy", t + 8000, t + 8500, t + 8900, {});
+        trace.launch(1, "FusedAdam", t + 9000, t + 9500, t + 9900, {});
+    }
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT method FROM step WHERE step = 0"), "optimizer_period");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 11);
+    EXPECT_EQ(trace.number("SELECT MAX(end_ns - start_ns) FROM step"), 10 * kMs);
+    EXPECT_EQ(trace.number("SELECT MIN(end_ns - start_ns) FROM step"), 10 * kMs);
+}
+
+TEST(StepFact, WarmupLastsUntilAStepPreparesNothing) {
+    TraceBuilder trace;
+    for (int i = 0; i < 10; ++i)
+        trace.range(1, "step", i * 100, i * 100 + 90);
+    trace.capture(310, {.id = 1, .endNs = 320});
+    trace.allocation(4096, 64, 420, {});
+    trace.allocation(8192, 64, 520, {.kind = "framework"});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT MIN(step) FROM step WHERE kind = 'steady'"), 5);
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 5);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM steady_state"), 500);
+    EXPECT_EQ(trace.number("SELECT median_step_ns FROM steady_state"), 90);
+}
+
+TEST(StepFact, SlowStepsCountUnlessTheySaveOrEvaluate) {
+    TraceBuilder trace;
+    for (int i = 0; i < 10; ++i) {
+        const std::int64_t length = i == 5 || i == 7 ? 900 : 90;
+        trace.range(1, "step", i * 1000, i * 1000 + length);
+    }
+    trace.range(1, "save checkpoint", 5100, 5800, 1);
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT kind FROM step WHERE step = 5"), "excluded");
+    EXPECT_EQ(trace.text("SELECT kind FROM step WHERE step = 7"), "steady");
+    EXPECT_EQ(trace.number("SELECT excluded FROM steady_state"), 1);
+}
+
+TEST(SmallestPeriod, ToleratesNoiseButNotDisorder) {
+    std::mt19937 random(3);
+    std::vector<std::int64_t> symbols;
+    for (int i = 0; i < 300; ++i)
+        symbols.insert(symbols.end(), {1, 2, 2, 3});
+    EXPECT_EQ(smallestPeriod(symbols), 4U);
+    for (int i = 0; i < 30; ++i)
+        symbols[random() % symbols.size()] = 9;
+    EXPECT_EQ(smallestPeriod(symbols), 4U);
+    for (std::int64_t& symbol : symbols)
+        symbol = static_cast<std::int64_t>(random() % 5);
+    EXPECT_EQ(smallestPeriod(symbols), std::nullopt);
+}
+
+TEST(SmallestPeriod, NeedsFiveRepeats) {
+    EXPECT_EQ(smallestPeriod({1, 2, 1, 2, 1, 2, 1, 2}), std::nullopt);
+    EXPECT_EQ(smallestPeriod({1, 2, 1, 2, 1, 2, 1, 2, 1, 2}), 2U);
+    EXPECT_EQ(smallestPeriod({}), std::nullopt);
+}
+
+TEST(BuildFacts, TempTablesHideThoseOfTheTrace) {
+    TraceBuilder trace;
+    for (int i = 0; i < 6; ++i)
+        trace.range(1, "step", i * 100, i * 100 + 90);
+    trace.sql("INSERT INTO steady_state VALUES (1, 0, 1, 99, 0, 1)");
+    build(trace, {.inTempSchema = true});
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 3);
+    EXPECT_EQ(trace.number("SELECT steps FROM main.steady_state"), 99);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT steps FROM main.steady_state"), 3);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM sqlite_temp_schema"), 0);
+    EXPECT_EQ(
+        trace.text("SELECT value FROM meta WHERE key = 'facts_version'"), std::to_string(kFactsVersion));
+}
+
+} // namespace
+} // namespace gd::facts
