@@ -27,6 +27,7 @@ struct FaultEnvironment {
     std::int64_t maxGraphs = 0;
     int rank = 0;
     std::size_t allocatedBytes = 0; ///< of the device, by the trainer itself
+    double secondsPerStep = 0; ///< of the fastest interval so far, 0 before the first
     std::function<runtime::Status()> ensureOptimizerState;
     std::function<runtime::Status()> releaseOptimizerState;
 };

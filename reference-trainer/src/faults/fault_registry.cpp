@@ -37,7 +37,7 @@ const std::vector<FaultInfo>& table() {
             {"gradient reduction"}, {"host"}, {"step", "harmless"}, "", {"GD114"}},
         {"replay-jitter", "3.4", "the host delays some launches at random", {"graph launch"}, {"host"},
             {"param", "step", "rank", "harmless"},
-            "milliseconds of a delay (60); three launches in ten are delayed", {"GD303"}},
+            "length of a delay in steps (8); three launches in ten are delayed", {"GD303"}},
         {"unjoined-fork", "-", "a stream forked inside the capture is not joined before its end",
             {"layer forward"}, {"host"}, {"step", "layer", "rank", "harmless"}, "", {"GD104"}},
         {"abandoned-capture", "-", "an early return leaves the capture open",

@@ -82,8 +82,9 @@ private:
     bool m_released = false;
 };
 
-// Every fifth step takes a large block from the device and gives it back at its end, where the pool was meant
-// to serve it. Harmless: the pool serves it, which is no call to the device at all.
+// Every fifth step takes a large block from the device, stream-ordered and therefore without any wait, and
+// gives it back at its end, where the pool was meant to serve it. Harmless: the pool serves it, which is no
+// call to the device at all.
 class ActivationRealloc final : public Fault {
 public:
     using Fault::Fault;
@@ -94,15 +95,16 @@ public:
         return harmless() ? runtime::GraphPool::create(env().device, m_bytes, m_pool) : Status::Success;
     }
 
-    [[gnu::noinline]] Status betweenReplays(runtime::Stream&) override {
+    [[gnu::noinline]] Status betweenReplays(runtime::Stream& stream) override {
         if (!started(10) || step() % 5 != 0) {
             return Status::Success;
         }
         if (harmless()) {
             return m_pool.allocate(&m_block, m_bytes);
         }
-        GDT_TRY(GDT_FAULT_SITE("activation-realloc", "cuMemAlloc", env().device.allocate(&m_block, m_bytes)));
-        return Status::Success;
+        GDT_TRY(
+            GDT_FAULT_SITE("activation-realloc", "cuMemAllocAsync", stream.allocateAsync(&m_block, m_bytes)));
+        return stream.memsetAsync(m_block, 0, m_bytes);
     }
 
     [[gnu::noinline]] Status endStep() override {
@@ -110,7 +112,7 @@ public:
             return Status::Success;
         }
         void* block = std::exchange(m_block, nullptr);
-        return harmless() ? m_pool.release(block) : env().device.release(block);
+        return harmless() ? m_pool.release(block) : env().compute.stream().releaseAsync(block);
     }
 
 private:

@@ -43,8 +43,8 @@ private:
     }
 };
 
-// Something on the host (a garbage collector, a noisy neighbour) holds up three launches in ten, for longer
-// than the queued work lasts. Harmless: so briefly that the queue hides it.
+// Something on the host (a garbage collector, a noisy neighbour) holds up three launches in ten. A delay
+// lasts several steps, so that the work queued ahead runs out. Harmless: so brief that the queue hides it.
 class ReplayJitter final : public Fault {
 public:
     using Fault::Fault;
@@ -61,14 +61,16 @@ public:
 
 private:
     static constexpr std::uint64_t kStream = 0x6a6974746572;
+    static constexpr double kHarmlessSeconds = 2e-4;
+    static constexpr double kUnknownStepSeconds = 5e-3;
 
     void delay() const {
-        const std::uint64_t draw = static_cast<std::uint64_t>(step());
-        if (kernels::randomUniform(1, kStream, draw) >= 0.3) {
+        if (kernels::randomUniform(1, kStream, static_cast<std::uint64_t>(step())) >= 0.3) {
             return;
         }
-        const double ms = harmless() ? 0.2 : spec().param.value_or(60.0);
-        std::this_thread::sleep_for(std::chrono::microseconds(static_cast<std::int64_t>(ms * 1000)));
+        const double pace = env().secondsPerStep > 0 ? env().secondsPerStep : kUnknownStepSeconds;
+        const double seconds = harmless() ? kHarmlessSeconds : spec().param.value_or(8.0) * pace;
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     }
 };
 

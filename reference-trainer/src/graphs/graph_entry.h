@@ -48,7 +48,6 @@ struct GraphEntry {
     Reason reason = Reason::None; ///< of the last failure or fallback
     runtime::GraphExec exec; ///< valid in Ready and Replaying
     std::uint64_t guard = 0; ///< Region::guard() at capture
-    std::int64_t warmRuns = 0;
     std::int64_t eagerRuns = 0; ///< since the last failure
     int failures = 0;
     std::uint64_t lastUse = 0; ///< the manager's call counter

@@ -73,24 +73,23 @@ Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& sl
         return captureThenRun(entry, region, slot);
     }
     const bool warming = entry.state == EntryState::Warming;
-    entry.warmRuns += warming ? 1 : 0;
+    m_warmRuns[static_cast<std::size_t>(entry.key.scope)] += warming ? 1 : 0;
     entry.eagerRuns += warming ? 0 : 1;
     return runEager(region, slot, warming ? RunKind::WarmUp : RunKind::Fallback);
 }
 
 bool GraphManager::wantsCapture(GraphEntry& entry) {
-    const auto scope = static_cast<std::size_t>(entry.key.scope);
-    const std::int64_t needed
-        = m_scopeWarm[scope] ? 0 : m_hooks.warmupRuns(entry.key.scope, m_options.warmupRuns);
+    const bool warm = m_warmRuns[static_cast<std::size_t>(entry.key.scope)]
+        >= m_hooks.warmupRuns(entry.key.scope, m_options.warmupRuns);
     switch (entry.state) {
     case EntryState::Cold:
-        if (needed > 0) {
+        if (!warm) {
             move(entry, EntryState::Warming);
             return false;
         }
         break;
     case EntryState::Warming:
-        if (entry.warmRuns < needed) {
+        if (!warm) {
             return false;
         }
         break;
@@ -173,7 +172,6 @@ Status GraphManager::captureThenRun(GraphEntry& entry, Region& region, StreamSlo
         GDT_TRY(recover(entry, reason, slot));
         return runEager(region, slot, RunKind::Fallback);
     }
-    m_scopeWarm[static_cast<std::size_t>(entry.key.scope)] = true;
     move(entry, EntryState::Ready);
     return replay(entry, region, slot);
 }

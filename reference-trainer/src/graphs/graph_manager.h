@@ -19,7 +19,7 @@ struct ManagerOptions {
     GraphMode mode = GraphMode::Manual;
     std::size_t maxGraphs = 16;
     CachePolicy policy = CachePolicy::Fallback;
-    std::int64_t warmupRuns = 3; ///< of the first key of a scope; later keys find everything allocated
+    std::int64_t warmupRuns = 3; ///< eager runs of a scope, whatever the key: buffers fit the largest shape
     std::int64_t retryAfter = 50; ///< eager runs between a failure and the next attempt
     int maxFailures = 2; ///< then the key is Disabled
     runtime::CaptureMode captureMode = runtime::CaptureMode::ThreadLocal;
@@ -28,9 +28,9 @@ struct ManagerOptions {
 /// How run() got the work onto the stream.
 enum class RunKind { Eager, WarmUp, Replay, Fallback };
 
-/// Captures regions, keeps their graphs and replays them. A key runs eagerly until warm, is captured once and
-/// replayed from then on; a capture that fails, here or on another rank, sends the key to eager execution
-/// with a reason, so a run never stops because of a graph. One thread.
+/// Captures regions, keeps their graphs and replays them. A scope runs eagerly until warm; then each key is
+/// captured once and replayed; a capture that fails, here or on another rank, sends the key to eager
+/// execution with a reason, so a run never stops because of a graph. One thread.
 class GraphManager {
 public:
     using Observer = std::function<void(const Transition&)>;
@@ -65,7 +65,7 @@ private:
     GraphCache m_cache;
     RunKind m_lastRun = RunKind::Eager;
     std::uint64_t m_calls = 0;
-    bool m_scopeWarm[3] = {};
+    std::int64_t m_warmRuns[3] = {}; // by scope
 };
 
 } // namespace gdt::graphs

@@ -101,6 +101,8 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     const auto now = std::chrono::steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - m_last).count();
     m_last = now;
+    const double each = seconds / static_cast<double>(steps);
+    m_fastestStepSeconds = m_fastestStepSeconds > 0 ? std::min(m_fastestStepSeconds, each) : each;
     if (!m_speaks || m_config.quiet) {
         return;
     }

@@ -29,6 +29,8 @@ public:
     void queued(graphs::RunKind kind);
     /// Records of the next steps, in order.
     void finished(const std::vector<optim::StepRecord>& records);
+    /// Wall time of a step in the fastest interval so far, 0 before the first.
+    [[nodiscard]] double fastestStepSeconds() const { return m_fastestStepSeconds; }
     void transition(const graphs::Transition& transition);
     void end(std::uint64_t parameterHash);
 
@@ -43,6 +45,7 @@ private:
     std::string m_problem;
     double m_entropyRate = 0;
     double m_attainable = 0;
+    double m_fastestStepSeconds = 0;
     std::int64_t m_done = 0;
     std::vector<graphs::RunKind> m_kinds;
     std::vector<double> m_losses;

@@ -133,7 +133,7 @@ template <class T> void Trainer<T>::buildRegions() {
 template <class T> Status Trainer<T>::openFaults() {
     m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device, m_pool,
         m_compute, m_state, m_config.model.layers, m_config.model.seqLen, m_config.steps,
-        static_cast<std::int64_t>(m_config.graphs.maxGraphs), m_ranks.rank(), m_deviceBytes,
+        static_cast<std::int64_t>(m_config.graphs.maxGraphs), m_ranks.rank(), m_deviceBytes, 0.0,
         [this] { return m_optimizer->ensureState(); }, [this] { return m_optimizer->releaseState(); }});
     return m_faults.open(*m_environment);
 }
@@ -187,6 +187,7 @@ template <class T> Status Trainer<T>::drainOne() {
     std::vector<optim::StepRecord> records;
     GDT_TRY(m_reader->next(records));
     m_report.finished(records);
+    m_environment->secondsPerStep = m_report.fastestStepSeconds();
     m_records.insert(m_records.end(), records.begin(), records.end());
     return Status::Success;
 }
