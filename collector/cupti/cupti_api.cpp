@@ -161,4 +161,8 @@ bool loadCuptiApi(int major, std::string& why) {
     return complete;
 }
 
+void setCuptiApi(const CuptiApi& api) {
+    g_cupti = api;
+}
+
 } // namespace gd::cupti

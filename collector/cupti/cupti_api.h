@@ -46,4 +46,7 @@ int loadedRuntimeMajor();
 /// first.
 std::string chooseMappedCupti(const char* const* mapped, std::size_t count, int major);
 
+/// Tests put functions of their own in place of the library's.
+void setCuptiApi(const CuptiApi& api);
+
 } // namespace gd::cupti

@@ -25,4 +25,8 @@ bool loadDriverApi() noexcept {
     return g_driver.driverGetVersion != nullptr;
 }
 
+void setDriverApi(const DriverApi& api) {
+    g_driver = api;
+}
+
 } // namespace gd::cupti

@@ -46,4 +46,7 @@ const DriverApi& driverApi() noexcept;
 /// False: no driver in this process.
 bool loadDriverApi() noexcept;
 
+/// Tests put functions of their own in place of the library's.
+void setDriverApi(const DriverApi& api);
+
 } // namespace gd::cupti

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callbacks as a device was seen to give them (tests/e2e/probes/README.md), fed to the client in a child
+// process, and the records that come of them.
+#include "collector/cupti/client.h"
+#include "collector/cupti/cupti_api.h"
+#include "collector/cupti/driver_api.h"
+#include "collector/raw/records_graph.h"
+#include "collector/raw/records_memory.h"
+#include "collector/raw/records_process.h"
+#include "collector/session/sink.h"
+#include "tests/support/raw_reader.h"
+#include "tests/support/spool_builder.h"
+
+#include <cstring>
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace gd;
+using cupti::Client;
+using cupti::ThreadCalls;
+
+template <class Handle> Handle handle(std::uint64_t value) {
+    return reinterpret_cast<Handle>(value);
+}
+
+// Graph and executable handles are id << 8; a node's handle is its id.
+CUgraph graph(std::uint64_t id) {
+    return handle<CUgraph>(id << 8);
+}
+CUgraphNode node(std::uint64_t graphId, std::uint64_t index) {
+    return handle<CUgraphNode>(graphId << 32 | index);
+}
+
+std::map<std::uint32_t, bool> g_enabled; ///< driver callback ids
+
+cupti::CuptiApi fakeCupti() {
+    cupti::CuptiApi api;
+    api.getGraphId = [](CUgraph g, std::uint32_t* id) {
+        *id = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(g) >> 8);
+        return CUPTI_SUCCESS;
+    };
+    api.getGraphExecId = [](CUgraphExec e, std::uint32_t* id) {
+        *id = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(e) >> 8);
+        return CUPTI_SUCCESS;
+    };
+    api.getGraphNodeId = [](CUgraphNode n, std::uint64_t* id) {
+        *id = reinterpret_cast<std::uint64_t>(n);
+        return CUPTI_SUCCESS;
+    };
+    api.getDeviceId = [](CUcontext, std::uint32_t* device) {
+        *device = 3;
+        return CUPTI_SUCCESS;
+    };
+    api.getStreamIdEx = [](CUcontext, CUstream, std::uint8_t, std::uint32_t* id) {
+        static std::uint32_t next = 12; // as on the device: a context's own streams have smaller numbers
+        *id = ++next;
+        return CUPTI_SUCCESS;
+    };
+    api.enableCallback
+        = [](std::uint32_t on, CUpti_SubscriberHandle, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+              if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+                  g_enabled[id] = on != 0;
+              }
+              return CUPTI_SUCCESS;
+          };
+    api.subscribe = [](CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) { return CUPTI_SUCCESS; };
+    return api;
+}
+
+/// Plays the driver: calls the client as CUPTI does.
+class Driver {
+public:
+    Driver() { cupti::setCuptiApi(fakeCupti()); }
+
+    template <class Params> void enter(CUpti_CallbackId id, const Params& params) {
+        m_correlation += 1;
+        call(id, &params, CUPTI_API_ENTER, CUDA_SUCCESS);
+    }
+    template <class Params> void exit(CUpti_CallbackId id, const Params& params, int result = 0) {
+        call(id, &params, CUPTI_API_EXIT, static_cast<CUresult>(result));
+    }
+    template <class Params> void both(CUpti_CallbackId id, const Params& params, int result = 0) {
+        enter(id, params);
+        exit(id, params, result);
+    }
+    void resource(CUpti_CallbackId id, const CUpti_GraphData& data) {
+        CUpti_ResourceData out{};
+        out.context = m_context;
+        out.resourceDescriptor = const_cast<CUpti_GraphData*>(&data);
+        cupti::onCallback(&Client::instance(), CUPTI_CB_DOMAIN_RESOURCE, id, &out);
+    }
+    void streamResource(CUpti_CallbackId id, CUstream stream) {
+        CUpti_ResourceData out{};
+        out.context = m_context;
+        out.resourceHandle.stream = stream;
+        cupti::onCallback(&Client::instance(), CUPTI_CB_DOMAIN_RESOURCE, id, &out);
+    }
+
+    void createStream(CUstream stream, unsigned flags) {
+        const cuStreamCreateWithPriority_params params{&stream, flags, -2};
+        enter(CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority, params);
+        streamResource(CUPTI_CBID_RESOURCE_STREAM_CREATED, stream);
+        exit(CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority, params);
+    }
+    void destroyStream(CUstream stream) {
+        const cuStreamDestroy_v2_params params{stream};
+        enter(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, params);
+        streamResource(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, stream);
+        exit(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, params);
+    }
+    void beginCapture(
+        CUstream stream, std::uint64_t graphId, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
+        const cuStreamBeginCapture_v2_params params{stream, mode};
+        enter(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, params);
+        graphCreated(graphId);
+        exit(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, params);
+    }
+    void endCapture(CUstream stream, std::uint64_t graphId, int result = 0) {
+        CUgraph out = result == 0 ? graph(graphId) : nullptr;
+        const cuStreamEndCapture_params params{stream, &out};
+        both(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, params, result);
+    }
+    void graphCreated(std::uint64_t id) {
+        CUpti_GraphData data{};
+        data.graph = graph(id);
+        resource(CUPTI_CBID_RESOURCE_GRAPH_CREATED, data);
+    }
+    void nodeStarting(std::uint64_t graphId, std::uint64_t index, CUgraphNodeType type) {
+        CUpti_GraphData data{};
+        data.graph = graph(graphId);
+        data.node = node(graphId, index);
+        data.nodeType = type;
+        resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING, data);
+    }
+    void nodeCreated(std::uint64_t graphId, std::uint64_t index) {
+        CUpti_GraphData data{};
+        data.graph = graph(graphId);
+        data.node = node(graphId, index);
+        resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, data);
+    }
+    void nodeCloned(std::uint64_t graphId, std::uint64_t index, std::uint64_t fromGraph) {
+        CUpti_GraphData data{};
+        data.graph = graph(graphId);
+        data.originalGraph = graph(fromGraph);
+        data.node = node(graphId, index);
+        data.originalNode = node(fromGraph, index);
+        resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, data);
+    }
+    void execEvent(CUpti_CallbackId id, std::uint64_t graphId, std::uint64_t execId) {
+        CUpti_GraphData data{};
+        data.graph = graphId != 0 ? graph(graphId) : nullptr;
+        data.graphExec = handle<CUgraphExec>(execId << 8);
+        resource(id, data);
+    }
+    /// A node that a captured memset call makes.
+    void captureNode(
+        CUstream stream, std::uint64_t graphId, std::uint64_t index, CUgraphNodeType type, int result = 0) {
+        const cuMemsetD8Async_params params{0x1000, 0, 16, stream};
+        enter(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, params);
+        nodeStarting(graphId, index, type);
+        nodeCreated(graphId, index);
+        exit(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, params, result);
+    }
+    /// The callbacks of instantiating a graph of `types`, with what the driver builds for itself.
+    void instantiate(std::uint64_t graphId, std::uint64_t execId, const std::vector<CUgraphNodeType>& types,
+        unsigned long long flags) {
+        CUgraphExec exec = handle<CUgraphExec>(execId << 8);
+        const cuGraphInstantiateWithFlags_params params{&exec, graph(graphId), flags};
+        enter(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, params);
+        graphCreated(execId);
+        for (std::uint64_t i = 0; i < types.size(); ++i) {
+            nodeStarting(execId, i, types[i]);
+            if (types[i] != CU_GRAPH_NODE_TYPE_MEM_ALLOC && types[i] != CU_GRAPH_NODE_TYPE_MEM_FREE) {
+                nodeCreated(execId, i);
+            }
+            nodeCloned(execId, i, graphId);
+        }
+        graphCreated(execId + 1);
+        for (std::uint64_t i = 0; i < types.size(); ++i) {
+            nodeStarting(execId + 1, i, types[i]);
+        }
+        execEvent(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING, graphId, execId);
+        nodeStarting(execId, 100, CU_GRAPH_NODE_TYPE_KERNEL);
+        nodeCreated(execId, 100);
+        execEvent(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, graphId, execId);
+        exit(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, params);
+    }
+
+private:
+    void call(CUpti_CallbackId id, const void* params, CUpti_ApiCallbackSite site, CUresult result) {
+        CUpti_CallbackData data{};
+        data.callbackSite = site;
+        data.functionParams = params;
+        data.functionReturnValue = site == CUPTI_API_EXIT ? &result : nullptr;
+        data.context = m_context;
+        data.correlationId = m_correlation;
+        cupti::onCallback(&Client::instance(), CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    }
+
+    CUcontext m_context = handle<CUcontext>(0xc0);
+    std::uint32_t m_correlation = 0;
+};
+
+struct Recorded {
+    test::SpoolBuilder builder;
+    int status = -1;
+
+    explicit Recorded(const std::function<void()>& body)
+        : status(builder.run(body)) { }
+    test::RawSpool read() const {
+        const std::string segment = builder.segments().at(0);
+        return test::RawSpool(segment, test::SpoolBuilder::ringOf(segment));
+    }
+};
+
+const CUstream kStream = handle<CUstream>(0x5000);
+
+TEST(Callbacks, AFailingCallInACaptureIsItsFirstFailure) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
+        driver.beginCapture(kStream, 1);
+        driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+        const cuStreamSynchronize_params params{kStream};
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, params, 900);
+        driver.endCapture(kStream, 1, 901);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    const auto begins = spool.historyOf<raw::CaptureBegin>();
+    ASSERT_EQ(begins.size(), 1U);
+    EXPECT_EQ(begins[0].stream, 13U);
+    EXPECT_EQ(begins[0].device, 3U);
+    EXPECT_EQ(begins[0].streamFlags & 1, 1U);
+    const auto fails = spool.historyOf<raw::CaptureFail>();
+    ASSERT_EQ(fails.size(), 1U);
+    EXPECT_EQ(fails[0].api, GD_API_STREAM_SYNCHRONIZE);
+    EXPECT_EQ(fails[0].result, 900);
+    EXPECT_TRUE(fails[0].relation & raw::kSameThread);
+    EXPECT_TRUE(fails[0].relation & raw::kMemberStream);
+    const auto ends = spool.historyOf<raw::CaptureEnd>();
+    ASSERT_EQ(ends.size(), 1U);
+    EXPECT_EQ(ends[0].result, 901);
+    EXPECT_EQ(ends[0].nodes, 1U);
+}
+
+TEST(Callbacks, ACapturedGraphKnowsItsCapture) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
+        driver.beginCapture(kStream, 1);
+        driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+        driver.endCapture(kStream, 1);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    const auto graphs = spool.historyOf<raw::Graph>();
+    ASSERT_FALSE(graphs.empty());
+    EXPECT_EQ(graphs.back().graph, 1U);
+    EXPECT_EQ(graphs.back().capture, 1U);
+    EXPECT_EQ(graphs.back().origin, static_cast<std::uint16_t>(raw::GraphOrigin::Capture));
+    EXPECT_EQ(spool.historyOf<raw::CaptureEnd>().at(0).graph, 1U);
+    const auto nodes = spool.historyOf<raw::GraphNode>();
+    ASSERT_EQ(nodes.size(), 1U);
+    EXPECT_EQ(nodes[0].type, CU_GRAPH_NODE_TYPE_MEMSET);
+    EXPECT_EQ(nodes[0].capture, 1U);
+    EXPECT_EQ(nodes[0].stream, 13U);
+}
+
+TEST(Callbacks, InstantiatingReportsTheExecutableAndNothingOfTheDriversOwn) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, 0);
+        driver.beginCapture(kStream, 1);
+        driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+        driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_HOST);
+        driver.endCapture(kStream, 1);
+        driver.instantiate(1, 2, {CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_HOST}, 0);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    for (const auto& one : spool.historyOf<raw::Graph>()) {
+        EXPECT_EQ(one.graph, 1U); // neither the executable's graph 2 nor the one that never runs, 3
+    }
+    std::vector<std::uint64_t> execNodes;
+    for (const auto& one : spool.historyOf<raw::GraphNode>()) {
+        if (one.inExec != 0) {
+            EXPECT_EQ(one.graph, 2U);
+            execNodes.push_back(one.node);
+            EXPECT_EQ(one.origin, one.node == (2ULL << 32 | 100) ? 0U : one.node - (1ULL << 32));
+        }
+    }
+    EXPECT_EQ(execNodes, (std::vector<std::uint64_t>{2ULL << 32, 2ULL << 32 | 1, 2ULL << 32 | 100}));
+    const auto execs = spool.historyOf<raw::GraphExec>();
+    ASSERT_EQ(execs.size(), 1U);
+    EXPECT_EQ(execs[0].exec, 2U);
+    EXPECT_EQ(execs[0].graph, 1U);
+    EXPECT_EQ(execs[0].traceable, 1U);
+    EXPECT_EQ(execs[0].nodes, 2U);
+}
+
+TEST(Callbacks, AnExecutableWithLiveAllocationsIsNotTraceable) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, 0);
+        driver.beginCapture(kStream, 1);
+        driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+        driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_MEM_FREE);
+        driver.endCapture(kStream, 1);
+        driver.instantiate(1, 2, {CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_FREE}, 0);
+        driver.instantiate(1, 4, {CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_FREE},
+            CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+        driver.execEvent(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING, 0, 2);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto execs = recorded.read().historyOf<raw::GraphExec>();
+    ASSERT_EQ(execs.size(), 3U);
+    EXPECT_EQ(execs[0].traceable, 0U);
+    EXPECT_EQ(execs[1].traceable, 1U);
+    EXPECT_EQ(execs[1].flags, 1U);
+    EXPECT_EQ(execs[2].life, static_cast<std::uint16_t>(raw::Life::Destroyed));
+    EXPECT_EQ(execs[2].exec, 2U);
+}
+
+TEST(Callbacks, ChildGraphsHangBelowTheirNode) {
+    const Recorded recorded([] {
+        Driver driver;
+        const cuGraphCreate_params create{};
+        driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphCreate, create);
+        driver.graphCreated(7);
+        driver.exit(CUPTI_DRIVER_TRACE_CBID_cuGraphCreate, create, 1); // the result pointer is null here
+        const cuGraphAddChildGraphNode_params add{nullptr, graph(7), nullptr, 0, graph(6)};
+        driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphAddChildGraphNode, add);
+        driver.nodeStarting(7, 0, CU_GRAPH_NODE_TYPE_GRAPH);
+        driver.graphCreated(8);
+        driver.nodeStarting(8, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+        driver.nodeCreated(8, 0);
+        driver.nodeCloned(8, 0, 6);
+        driver.nodeCreated(7, 0);
+        driver.exit(CUPTI_DRIVER_TRACE_CBID_cuGraphAddChildGraphNode, add);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto nodes = recorded.read().historyOf<raw::GraphNode>();
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes[0].node, 8ULL << 32);
+    EXPECT_EQ(nodes[0].origin, 6ULL << 32);
+    EXPECT_EQ(nodes[0].parentNode, 7ULL << 32);
+    EXPECT_EQ(nodes[0].type, CU_GRAPH_NODE_TYPE_MEMSET);
+    EXPECT_EQ(nodes[1].node, 7ULL << 32);
+    EXPECT_EQ(nodes[1].type, CU_GRAPH_NODE_TYPE_GRAPH);
+}
+
+TEST(Callbacks, ARecycledStreamHandleIsAnotherStream) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
+        driver.destroyStream(kStream);
+        driver.createStream(kStream, 0);
+        driver.beginCapture(kStream, 1);
+        driver.endCapture(kStream, 1);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    const auto streams = spool.historyOf<raw::Stream>();
+    ASSERT_EQ(streams.size(), 3U);
+    EXPECT_EQ(streams[0].id, streams[1].id);
+    EXPECT_EQ(streams[1].life, static_cast<std::uint16_t>(raw::Life::Destroyed));
+    EXPECT_NE(streams[0].id, streams[2].id);
+    EXPECT_EQ(streams[0].flags, 1U);
+    EXPECT_EQ(streams[0].priority, -2);
+    EXPECT_EQ(streams[2].flags, 0U);
+    EXPECT_EQ(spool.historyOf<raw::CaptureBegin>().at(0).stream, streams[2].id);
+}
+
+TEST(Callbacks, AllocationsAreKnownWhenTheyReturnAndFreesWhenTheyBegin) {
+    const Recorded recorded([] {
+        Driver driver;
+        CUdeviceptr address = 0x7000;
+        const cuMemAlloc_v2_params allocate{&address, 256};
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, allocate);
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, allocate, 2); // out of memory: nothing to know
+        const cuMemFree_v2_params release{0x7000};
+        driver.enter(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, release);
+        // The process dies inside the call: the free must be known already.
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    const auto allocs = spool.historyOf<raw::Alloc>();
+    ASSERT_EQ(allocs.size(), 1U);
+    EXPECT_EQ(allocs[0].address, 0x7000U);
+    EXPECT_EQ(allocs[0].bytes, 256U);
+    EXPECT_EQ(allocs[0].device, 3U);
+    const auto frees = spool.historyOf<raw::Free>();
+    ASSERT_EQ(frees.size(), 1U);
+    EXPECT_EQ(frees[0].allocation, allocs[0].allocation);
+}
+
+TEST(Callbacks, AFreeThatACaptureRefusesIsNone) {
+    const Recorded recorded([] {
+        Driver driver;
+        CUdeviceptr address = 0x7000;
+        driver.createStream(kStream, 0);
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, cuMemAlloc_v2_params{&address, 256});
+        driver.beginCapture(kStream, 1);
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, cuMemFree_v2_params{0x7000}, 900);
+        driver.endCapture(kStream, 1, 901);
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, cuMemFree_v2_params{0x7000});
+    });
+    ASSERT_EQ(recorded.status, 0);
+    EXPECT_EQ(recorded.read().historyOf<raw::Free>().size(), 1U);
+}
+
+TEST(Callbacks, MemoryAllocatedInACaptureBelongsToTheGraph) {
+    const Recorded recorded([] {
+        Driver driver;
+        CUdeviceptr address = 0x9000;
+        driver.createStream(kStream, 0);
+        driver.beginCapture(kStream, 1);
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync, cuMemAllocAsync_params{&address, 64, kStream});
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync, cuMemFreeAsync_params{0x9000, kStream});
+        driver.endCapture(kStream, 1);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    ASSERT_EQ(spool.historyOf<raw::Alloc>().size(), 1U);
+    EXPECT_EQ(spool.historyOf<raw::Alloc>()[0].kind, GD_RT_MEMORY_GRAPH);
+    EXPECT_TRUE(spool.historyOf<raw::Free>().empty());
+}
+
+TEST(Callbacks, CallsMadeByTheCollectorItselfAreNotTheJobs) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, 0);
+        ThreadCalls::current().inside = true;
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, cuStreamSynchronize_params{kStream}, 900);
+        ThreadCalls::current().inside = false;
+        cupti::onCallback(
+            &Client::instance(), CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, nullptr);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    for (const auto& call : recorded.read().historyOf<raw::ApiCall>()) {
+        EXPECT_NE(call.api, GD_API_STREAM_SYNCHRONIZE);
+    }
+}
+
+TEST(Callbacks, KernelParametersBecomePointersAndScalars) {
+    const Recorded recorded([] {
+        Driver driver;
+        cupti::DriverApi api;
+        static CUdeviceptr data = 0x7010;
+        static float scale = 2.0F;
+        static void* params[] = {&data, &scale};
+        api.graphKernelNodeGetParams = [](CUgraphNode, CUDA_KERNEL_NODE_PARAMS* out) {
+            out->func = handle<CUfunction>(0xf);
+            out->gridDimX = 4;
+            out->gridDimY = out->gridDimZ = 1;
+            out->blockDimX = 128;
+            out->blockDimY = out->blockDimZ = 1;
+            out->kernelParams = params;
+            return CUDA_SUCCESS;
+        };
+        api.funcGetParamInfo = [](CUfunction, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+            *offset = index * 8;
+            *bytes = index == 0 ? 8 : 4;
+            return index < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        };
+        api.funcGetName = [](const char** name, CUfunction) {
+            *name = "scale_all";
+            return CUDA_SUCCESS;
+        };
+        cupti::setDriverApi(api);
+        CUdeviceptr address = 0x7000;
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, cuMemAlloc_v2_params{&address, 256});
+        driver.createStream(kStream, 0);
+        driver.beginCapture(kStream, 1);
+        driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_KERNEL);
+        driver.endCapture(kStream, 1);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto spool = recorded.read();
+    const auto kernels = spool.historyOf<raw::NodeKernel>();
+    ASSERT_EQ(kernels.size(), 1U);
+    EXPECT_EQ(kernels[0].readable, 1U);
+    EXPECT_EQ(kernels[0].paramCount, 2U);
+    const auto pointers = spool.historyOf<raw::NodePointer>();
+    ASSERT_EQ(pointers.size(), 1U);
+    EXPECT_EQ(pointers[0].address, 0x7010U);
+    EXPECT_EQ(pointers[0].param, 0U);
+    const auto scalars = spool.historyOf<raw::NodeScalar>();
+    ASSERT_EQ(scalars.size(), 1U);
+    EXPECT_EQ(scalars[0].param, 1U);
+    EXPECT_EQ(scalars[0].bytes, 4U);
+    EXPECT_EQ(scalars[0].value, 0x40000000U); // 2.0f
+}
+
+TEST(Callbacks, AnEventKeepsItsNumberUntilItIsDestroyed) {
+    const Recorded recorded([] {
+        Driver driver;
+        CUevent event = handle<CUevent>(0xe0);
+        for (int i = 0; i < 2; ++i) {
+            driver.both(CUPTI_DRIVER_TRACE_CBID_cuEventCreate, cuEventCreate_params{&event, 2});
+            driver.both(CUPTI_DRIVER_TRACE_CBID_cuEventDestroy_v2, cuEventDestroy_v2_params{event});
+        }
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto events = recorded.read().historyOf<raw::Event>();
+    ASSERT_EQ(events.size(), 4U);
+    EXPECT_EQ(events[0].flags, 2U);
+    EXPECT_EQ(events[0].id, events[1].id);
+    EXPECT_EQ(events[1].life, static_cast<std::uint16_t>(raw::Life::Destroyed));
+    EXPECT_NE(events[1].id, events[2].id);
+}
+
+} // namespace
