@@ -167,8 +167,8 @@ bool Drainer::write(const ChunkHeader& header, const char* payload) noexcept {
     raw::RingHeader& ringHeader = m_session.ring.header();
     const bool isEvents = header.lane == static_cast<std::uint8_t>(Lane::Events);
     const std::uint64_t records = countRecords(payload, header.usedBytes);
-    const std::uint64_t limit
-        = isEvents && m_session.control != nullptr ? m_session.control->maxEventBytes : 0;
+    const raw::ControlPage* control = m_session.control.load(std::memory_order_acquire);
+    const std::uint64_t limit = isEvents && control != nullptr ? control->maxEventBytes : 0;
     if (limit != 0 && m_session.segment.bytes() > limit) {
         raw::LossCounters& loss = ringHeader.loss[static_cast<int>(Lane::Events)];
         std::atomic_ref(loss.droppedRecords).fetch_add(records, std::memory_order_relaxed);

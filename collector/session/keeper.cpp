@@ -37,8 +37,8 @@ void* Keeper::run(void* self) noexcept {
 void Keeper::loop() noexcept {
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
-    if (m_session.control != nullptr) {
-        m_window = load(m_session.control->window);
+    if (const raw::ControlPage* page = m_session.control.load(); page != nullptr) {
+        m_window = load(page->window);
     }
     writeControlState();
     pollModules(true);
@@ -83,11 +83,12 @@ void Keeper::greetSources() noexcept {
 }
 
 void Keeper::pollControlPage() noexcept {
-    if (m_session.control == nullptr) {
-        m_session.control = mapControlPage(m_session.identity.spool);
+    const raw::ControlPage* mapped = m_session.control.load(std::memory_order_relaxed);
+    if (mapped == nullptr) {
+        m_session.control.store(mapControlPage(m_session.identity.spool), std::memory_order_release);
         return;
     }
-    const raw::ControlPage& page = *m_session.control;
+    const raw::ControlPage& page = *mapped;
     const std::uint32_t generation = load(page.generation);
     if (generation == m_generation) {
         return;

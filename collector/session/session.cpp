@@ -136,12 +136,13 @@ SessionState* openSession() noexcept {
         return nullptr;
     }
     g_lastProcessKey.store(session->identity.processKey);
-    session->control = mapControlPage(session->identity.spool);
-    if (session->control != nullptr) {
-        auto& generation = const_cast<std::uint32_t&>(session->control->generation);
+    const raw::ControlPage* control = mapControlPage(session->identity.spool);
+    session->control.store(control, std::memory_order_relaxed);
+    if (control != nullptr) {
+        auto& generation = const_cast<std::uint32_t&>(control->generation);
         session->firstGeneration = std::atomic_ref(generation).load(std::memory_order_acquire);
     }
-    session->firstLevel = initialLevel(session->control);
+    session->firstLevel = initialLevel(control);
     void* drainerMemory = mapMemory(sizeof(Drainer));
     void* keeperMemory = mapMemory(sizeof(Keeper));
     if (drainerMemory == nullptr || keeperMemory == nullptr) {

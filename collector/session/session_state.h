@@ -114,7 +114,7 @@ struct SessionState {
     std::atomic<std::uint32_t> nextThread{1};
     std::atomic<std::uint32_t> stopped{0}; ///< writing failed: nothing is collected any more
     std::atomic<std::uint32_t> flushWanted{0}; ///< generation of flush requests, for the drainer
-    const raw::ControlPage* control = nullptr;
+    std::atomic<const raw::ControlPage*> control{nullptr};
     raw::RecordingLevel firstLevel = raw::RecordingLevel::Off; ///< in force from the open on
     std::uint32_t firstGeneration = 0; ///< of the control page, read before the level
 };

@@ -16,6 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_THREAD__)
+// Children of this builder fork and start threads, which is what is under test.
+extern "C" const char* __tsan_default_options() {
+    return "die_after_fork=0";
+}
+#endif
+
 namespace gd::test {
 
 namespace fs = std::filesystem;
