@@ -7,7 +7,6 @@
 #include "collector/session/process_facts.h"
 #include "collector/session/session.h"
 #include "collector/session/system.h"
-#include "collector/stacks/python_frames.h"
 
 #include <cstring>
 #include <time.h>
@@ -42,7 +41,11 @@ void Keeper::loop() noexcept {
     }
     writeControlState();
     pollModules(true);
-    sayStacks(true);
+    sayPython();
+    if (stackWalker() == nullptr) {
+        writeCoverage(
+            m_session, raw::CoverageSource::stacks_native, raw::CoverageState::Absent, "no stack walker");
+    }
     writeProcessFacts(m_session);
     if (m_session.identity.ringNote[0] != '\0') {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_place", m_session.identity.ringNote);
@@ -57,7 +60,7 @@ void Keeper::loop() noexcept {
         const std::int64_t nowNs = monotonicNs();
         pollControlPage();
         pollModules(false);
-        sayStacks(false);
+        sayPython();
         forEachSource([nowNs](const SourceHooks& hooks) {
             if (hooks.tick != nullptr) {
                 hooks.tick(nowNs);
@@ -159,33 +162,16 @@ void Keeper::pollModules(bool first) noexcept {
     }
 }
 
-void Keeper::sayStacks(bool first) noexcept {
-    using raw::CoverageSource;
-    using raw::CoverageState;
-    const StackWalker* walker = stackWalker();
-    if (first) {
-        const bool native = walker != nullptr && walker->native != nullptr;
-        writeCoverage(m_session, CoverageSource::stacks_native,
-            native ? CoverageState::Complete : CoverageState::Absent, native ? "" : "no stack walker");
-    }
+void Keeper::sayPython() noexcept {
     const stacks::PythonRuntime* python = stacks::pythonRuntime();
-    if (python == m_python && !first) {
+    if (python == m_python) {
         return;
     }
     m_python = python;
-    if (python == nullptr || walker == nullptr || walker->python == nullptr) {
-        writeCoverage(
-            m_session, CoverageSource::stacks_python, CoverageState::Absent, "no Python in this process");
-        return;
-    }
     char version[32];
     formatInto(version, decimal(static_cast<unsigned>(python->major)), ".",
         decimal(static_cast<unsigned>(python->minor)));
     writeFact(m_session, "python_version", version);
-    const bool always = python->dumpTraceback != nullptr || stacks::knowsLayout(*python);
-    writeCoverage(m_session, CoverageSource::stacks_python,
-        always ? CoverageState::Complete : CoverageState::Partial,
-        always ? "" : "only while the thread holds the interpreter lock (this Python's frames are unknown)");
 }
 
 void Keeper::renameThreads() noexcept {

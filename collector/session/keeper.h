@@ -25,7 +25,7 @@ private:
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
-    void sayStacks(bool first) noexcept;
+    void sayPython() noexcept;
     void renameThreads() noexcept;
     void writeCounters(std::int64_t nowNs) noexcept;
 

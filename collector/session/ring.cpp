@@ -304,7 +304,9 @@ bool Ring::nextEventChunk(ThreadLane& lane, std::uint32_t sequence) noexcept {
     }
     giveUp(lane);
     lane.revoked.store(0, std::memory_order_relaxed);
-    return lane.wantsOwnChunk ? takeChunk(lane, sequence) : takeSlice(lane, sequence);
+    // Many busy threads on a small pool would each hold a chunk that is mostly empty: slices are frugal.
+    const bool plenty = m_freeCount.load(std::memory_order_relaxed) > m_chunkCount / 4;
+    return (lane.wantsOwnChunk && plenty && takeChunk(lane, sequence)) || takeSlice(lane, sequence);
 }
 
 void Ring::release(ThreadLane& lane) noexcept {

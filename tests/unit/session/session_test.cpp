@@ -207,6 +207,55 @@ TEST(Session, ForkWhileOtherThreadsRecordLeavesTheChildFree) {
     EXPECT_EQ(spool.segments().size(), 21u);
 }
 
+/// What the program of the next test runs after its exec.
+TEST(Session, DISABLED_RecordsAfterExec) {
+    sink::alloc(memoryAt(0x2000));
+}
+
+TEST(Session, ExecUnderTheSamePidOpensANewSpool) {
+    SpoolBuilder spool;
+    testing::internal::CaptureStdout();
+    ASSERT_EQ(spool.run([] {
+        sink::alloc(memoryAt(0x1000));
+        execl("/proc/self/exe", "session_test", "--gtest_filter=Session.DISABLED_RecordsAfterExec",
+            "--gtest_also_run_disabled_tests", nullptr);
+    }),
+        0);
+    testing::internal::GetCapturedStdout();
+    ASSERT_EQ(spool.segments().size(), 2u);
+    const raw::ProcessStart one = read(spool, 0).historyOf<raw::ProcessStart>().at(0);
+    const raw::ProcessStart two = read(spool, 1).historyOf<raw::ProcessStart>().at(0);
+    EXPECT_EQ(one.pid, two.pid);
+    EXPECT_NE(one.processKey, two.processKey);
+    EXPECT_EQ(one.role, static_cast<std::uint32_t>(raw::ProcessRole::Primary));
+    EXPECT_EQ(two.role, static_cast<std::uint32_t>(raw::ProcessRole::Primary));
+}
+
+TEST(Session, ManyShortThreadsLoseNothing) {
+    SpoolBuilder spool;
+    constexpr std::uint64_t kRounds = 50; // fits the pool even when the drainer gets no time at all
+    ASSERT_EQ(spool.run([] {
+        for (std::uint64_t round = 0; round < kRounds; ++round) {
+            std::vector<std::thread> threads;
+            for (std::uint64_t t = 0; t < 10; ++t) {
+                threads.emplace_back([round, t] {
+                    for (std::uint64_t i = 0; i < 100; ++i) {
+                        call(GD_API_LAUNCH_KERNEL, 0, (round * 10 + t) << 32 | (i + 1));
+                    }
+                });
+            }
+            for (std::thread& thread : threads) {
+                thread.join();
+            }
+        }
+    }),
+        0);
+    const RawSpool raw = read(spool);
+    EXPECT_EQ(raw.header.loss[1].droppedRecords, 0u);
+    EXPECT_EQ(raw.eventsOf<raw::ApiCall>().size(), kRounds * 10 * 100);
+    EXPECT_GT(raw.events.size(), kRounds * 10 - 1) << "each thread has a number of its own";
+}
+
 TEST(Session, TheControlPageSwitchesRecordingOffAndOn) {
     SpoolBuilder spool;
     spool.setLevel(raw::RecordingLevel::Standard);
