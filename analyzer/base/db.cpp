@@ -121,7 +121,7 @@ std::string_view kindOfDenial() {
 
 } // namespace
 
-Result<void> sqliteError(sqlite3* db, int status, const std::string& source, std::source_location where) {
+Result<void> sqliteError(sqlite3* db, int status, const std::string& source, SourceLocation where) {
     const char* text = db == nullptr ? sqlite3_errstr(status) : sqlite3_errmsg(db);
     const auto make = [&](ErrorCode code, std::string message) {
         Error error(code, std::move(message), where);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analyzer/base/source_location.h"
+
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,11 +54,10 @@ constexpr std::string_view name(ErrorCode code) {
 struct Error {
     ErrorCode code = ErrorCode::internal;
     std::string message;
-    std::source_location where; // of our own code, for debugging; never shown to users
+    SourceLocation where; // of our own code, for debugging; never shown to users
     int offset = -1; // byte position in the text that was refused (SQL), -1 = unknown
 
-    Error(ErrorCode errorCode, std::string text,
-        std::source_location location = std::source_location::current())
+    Error(ErrorCode errorCode, std::string text, SourceLocation location = SourceLocation::current())
         : code(errorCode)
         , message(std::move(text))
         , where(location) { }

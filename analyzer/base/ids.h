@@ -19,7 +19,7 @@ public:
     static constexpr Id none() { return Id(); }
     constexpr bool isNone() const { return m_value == kNone; }
     constexpr std::int64_t value() const { return m_value; }
-    constexpr auto operator<=>(const Id&) const = default;
+    constexpr auto operator<=>(const Id&) const = default; // NOLINT(modernize-use-nullptr): a false alarm
 
 private:
     static constexpr std::int64_t kNone = -1;

@@ -23,15 +23,19 @@ namespace gd::base {
 //     }
 //
 // Reading the value of a failed result, or the error of a good one, is a bug and aborts.
+// NOLINTBEGIN(readability-identifier-naming): names of std::expected
 template <class T> class [[nodiscard]] Result {
 public:
     using value_type = T;
 
+    template <class U>
+    static constexpr bool kIsValue
+        = std::is_constructible_v<T,
+              U&&> && !std::is_same_v<std::remove_cvref_t<U>, Result> && !std::is_same_v<std::remove_cvref_t<U>, Error>;
+
     template <class U = T>
-    requires(
-        std::is_constructible_v<T,
-            U&&> && !std::is_same_v<std::remove_cvref_t<U>, Result> && !std::is_same_v<std::remove_cvref_t<U>, Error>)
-        Result(U&& value)
+    requires kIsValue<U> Result(
+        U&& value) // NOLINT(bugprone-forwarding-reference-overload): kIsValue leaves copies and moves alone
         : m_state(std::in_place_index<0>, std::forward<U>(value)) { }
     Result(Error error)
         : m_state(std::in_place_index<1>, std::move(error)) { }
@@ -114,15 +118,15 @@ public:
 private:
     std::optional<Error> m_error;
 };
+// NOLINTEND(readability-identifier-naming)
 
 // A format text that also notes where it was written: a defaulted argument cannot follow a parameter pack.
 template <class... Args> struct LocatedFormat {
     fmt::format_string<Args...> text;
-    std::source_location where;
+    SourceLocation where;
 
     template <class Text>
-    consteval LocatedFormat(
-        const Text& format, std::source_location location = std::source_location::current())
+    consteval LocatedFormat(const Text& format, SourceLocation location = SourceLocation::current())
         : text(format)
         , where(location) { }
 };

@@ -96,7 +96,7 @@ Result<Precedence> Precedence::parse(std::string_view text, const std::string& p
         std::erase(words, std::string_view());
         const bool conditional = words.size() == 3 && words[1] == "if";
         if (words.size() != 1 && !conditional)
-            return fail(ErrorCode::badInput, "{}:{}: expected \"ID\" or \"ID if COLUMN\", found \"{}\"", path,
+            return fail(ErrorCode::badInput, R"({}:{}: expected "ID" or "ID if COLUMN", found "{}")", path,
                 lineNumber, line);
         Entry entry{std::string(words[0]), conditional ? std::string(words[2]) : std::string()};
         std::vector<Entry>& list = result.m_lists[static_cast<std::size_t>(*kind)];

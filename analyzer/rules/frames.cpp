@@ -26,19 +26,18 @@ std::string_view bareFunctionName(std::string_view demangled) {
     int depth = 0;
     for (std::size_t i = 0; i < demangled.size(); ++i) {
         const char c = demangled[i];
-        if (demangled.substr(i).starts_with(kAnonymous)) {
-            i += kAnonymous.size() - 1;
-        } else if (i == start && demangled.substr(i).starts_with("operator")) {
+        const std::string_view rest = demangled.substr(i);
+        // The name of an operator may hold '<', '(' and spaces.
+        if (rest.starts_with(":operator") || (i == start && rest.starts_with("operator")))
             return demangled.substr(start);
+        if (rest.starts_with(kAnonymous)) {
+            i += kAnonymous.size() - 1;
         } else if (c == '<') {
             ++depth;
         } else if (c == '>') {
             --depth;
         } else if (depth == 0 && c == ' ') {
             start = i + 1;
-        } else if (c == ':' && demangled.substr(i).starts_with(":operator")) {
-            // Its name may hold '<', '(' and spaces.
-            return demangled.substr(start);
         } else if (depth == 0 && c == '(') {
             return demangled.substr(start, i - start);
         }
@@ -69,7 +68,7 @@ Result<FrameFilter> FrameFilter::parse(std::string_view text, const std::string&
             pattern.field = Field::function;
         if (pattern.glob.empty() || (field != "module" && field != "path" && field != "function"))
             return fail(ErrorCode::badInput,
-                "{}:{}: expected \"[keep] module|path|function GLOB\", found \"{}\"", path, lineNumber, line);
+                R"({}:{}: expected "[keep] module|path|function GLOB", found "{}")", path, lineNumber, line);
         result.m_patterns.push_back(std::move(pattern));
     }
     return result;

@@ -88,12 +88,9 @@ private:
         int depth = 0;
         while (at > 0) {
             const SqlToken& token = m_tokens[at - 1];
-            if (token.text == ")")
-                ++depth;
-            else if (token.text == "(" && --depth < 0)
+            if (depth == 0 && (token.text == "(" || isBoundary(token)))
                 break;
-            else if (depth == 0 && isBoundary(token))
-                break;
+            depth += token.text == ")" ? 1 : token.text == "(" ? -1 : 0;
             --at;
         }
         return at;
@@ -104,14 +101,13 @@ private:
         int depth = 0;
         for (; at < m_tokens.size(); ++at) {
             const SqlToken& token = m_tokens[at];
-            if (token.text == "(")
-                ++depth;
-            else if (token.text == ")" && --depth < 0)
-                break;
-            else if (depth == 0 && isKeyword(token, "AND") && ands > 0)
+            if (depth == 0 && isKeyword(token, "AND") && ands > 0) {
                 --ands;
-            else if (depth == 0 && isBoundary(token))
+                continue;
+            }
+            if (depth == 0 && (token.text == ")" || isBoundary(token)))
                 break;
+            depth += token.text == "(" ? 1 : token.text == ")" ? -1 : 0;
         }
         return at;
     }

@@ -116,7 +116,7 @@ RuleParser::RuleParser(std::string text, const std::string& path) {
 }
 
 Error RuleParser::at(int line, std::string message) const {
-    return Error(ErrorCode::badInput, fmt::format("{}:{}: {}", m_rule.path, line, message));
+    return {ErrorCode::badInput, fmt::format("{}:{}: {}", m_rule.path, line, message)};
 }
 
 Result<RuleFile> RuleParser::run() {
@@ -208,7 +208,7 @@ Result<void> RuleParser::readBodyLine(std::string_view line) {
         break;
     default:
         if (!line.empty() && line != "--")
-            return at(m_line, "expected \"-- expect:\" or \"-- test:\" after an expect: section");
+            return at(m_line, R"(expected "-- expect:" or "-- test:" after an expect: section)");
     }
     return {};
 }
@@ -240,7 +240,7 @@ Result<void> RuleParser::useRule(const Section& section) {
     if (!isRuleId(m_rule.id) || !isSlug(m_rule.slug))
         return at(section.line,
             fmt::format(
-                "expected an id and a short name such as \"GD301 replay-gap\", found \"{}\"", section.value));
+                R"(expected an id and a short name such as "GD301 replay-gap", found "{}")", section.value));
     const std::string expected = m_rule.id + "-" + m_rule.slug + ".sql";
     const std::string actual = std::filesystem::path(m_rule.path).filename().string();
     if (actual != expected)
@@ -321,7 +321,7 @@ Result<void> RuleParser::useParam(const Section& section) {
         = trim(std::string_view(section.word).substr(std::string_view("param").size()));
     if (!isName(paramName))
         return at(
-            section.line, fmt::format("expected \"-- param NAME: VALUE\", found the name \"{}\"", paramName));
+            section.line, fmt::format(R"(expected "-- param NAME: VALUE", found the name "{}")", paramName));
     m_rule.params.push_back(
         {std::string(paramName), section.value, parseParamValue(section.value), section.line});
     return {};
@@ -350,7 +350,7 @@ Result<void> RuleParser::useExpect(const Section& section) {
         auto columns = parseColumns(std::string_view(section.value).substr(bar + 3));
         if (!columns)
             return at(section.line,
-                "expected \"message | column=value column='a text'\" after the last \" | \" of expect:");
+                R"(expected "message | column=value column='a text'" after the last " | " of expect:)");
         expected.message = section.value.substr(0, bar);
         expected.columns = std::move(*columns);
     }

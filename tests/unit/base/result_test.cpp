@@ -37,8 +37,8 @@ TEST(Result, PassesTheFirstErrorUpWithContext) {
 }
 
 TEST(Result, ErrorKnowsWhereItWasMade) {
-    EXPECT_TRUE(std::string(half(1).error().where.file_name()).ends_with("result_test.cpp"));
-    EXPECT_NE(std::string(half(1).error().where.function_name()).find("half"), std::string::npos);
+    EXPECT_TRUE(std::string(half(1).error().where.file).ends_with("result_test.cpp"));
+    EXPECT_NE(std::string(half(1).error().where.function).find("half"), std::string::npos);
 }
 
 TEST(Result, HoldsMoveOnlyTypes) {
