@@ -34,6 +34,13 @@ std::uint32_t ownTid() noexcept {
     return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
+void wipePage() noexcept {
+    ProcessPage* page = g_page.load(std::memory_order_relaxed);
+    page->word.store(kWordUnknown, std::memory_order_relaxed);
+    page->opener.store(0, std::memory_order_relaxed);
+    page->session.store(nullptr, std::memory_order_relaxed);
+}
+
 /// The page that a forked child finds zeroed.
 ProcessPage* processPage() noexcept {
     ProcessPage* page = g_page.load(std::memory_order_acquire);
@@ -41,13 +48,14 @@ ProcessPage* processPage() noexcept {
         return page;
     }
     void* memory = mapMemory(4096);
-    if (memory == nullptr || madvise(memory, 4096, MADV_WIPEONFORK) != 0) {
-        if (memory != nullptr) {
-            munmap(memory, 4096);
-        }
-        // Linux before 4.14: without the wiped page a child could not be told from its parent.
+    if (memory == nullptr) {
         g_beforeFirstUse.word.store(kWordOff, std::memory_order_release);
         return nullptr;
+    }
+    // Kernels and sandboxes without MADV_WIPEONFORK: fork() itself runs a handler in the child; only raw
+    // clone() calls go unnoticed then.
+    if (madvise(memory, 4096, MADV_WIPEONFORK) != 0) {
+        pthread_atfork(nullptr, nullptr, &wipePage);
     }
     auto* fresh = new (memory) ProcessPage{};
     if (g_page.compare_exchange_strong(page, fresh, std::memory_order_acq_rel)) {
