@@ -1,0 +1,117 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- rule: GD402 memory-jumps
+-- title: Device memory jumps between steps
+-- severity: warning
+-- impact: slow
+-- confidence: medium
+-- root: step
+-- needs: memory>=partial
+-- param mem_jump: 0.15
+-- param bytes_min: 65536
+-- why: Steps that only replay graphs have no reason to allocate: their memory was laid out at capture. Jumps
+--   from step to step mean that something bypasses the pool or grows with the input; each cudaMalloc and cudaFree
+--   synchronises, fragmentation follows, and the next capture or the next peak may run out of memory.
+-- fix: Allocate before the loop for the largest shape and reuse the buffers; take activations from the graph's
+--   pool (torch.cuda.graph(g, pool=...)) or a stream-ordered pool (cudaMallocAsync with a raised release threshold);
+--   pad inputs to few shapes; find the allocation by the stack shown. For checkpoints and evaluation that allocate
+--   on purpose, mark them with a range named checkpoint or eval.
+-- source: Threshold 15 %: pitfalls catalogue, GD402 and section 1.3
+-- message: device {device}: {what} in {count} of {steps} steady steps, the largest allocation {largest:bytes}
+WITH in_order AS (
+  SELECT m.*, LAG(m.peak_bytes) OVER by_step AS before_bytes,
+    COUNT(*) OVER (PARTITION BY m.process_id, m.device_id) AS steps
+  FROM memory_step AS m WHERE m.steady AND m.known
+  WINDOW by_step AS (PARTITION BY m.process_id, m.device_id ORDER BY m.step)),
+judged AS (
+  SELECT o.*, ABS(o.peak_bytes - o.before_bytes) AS jump,
+    COALESCE(ABS(o.peak_bytes - o.before_bytes) >= :bytes_min
+      AND ABS(o.peak_bytes - o.before_bytes)
+        > :mem_jump * MAX(o.peak_bytes, o.before_bytes), FALSE) AS jumps,
+    o.replay_only AND o.alloc_count AND o.alloc_bytes >= :bytes_min
+      AS allocates
+  FROM in_order AS o)
+SELECT j.process_id, MIN(j.start_ns) AS start_ns, MAX(j.end_ns) AS end_ns,
+  MIN(j.step) AS step, MAX(j.jump) AS cost_bytes, j.device_id AS device,
+  COUNT(*) AS count, j.steps, MAX(j.largest_alloc_bytes) AS largest,
+  CASE WHEN SUM(j.jumps) THEN printf('peak memory jumps by up to %.0f %%',
+      MAX(CASE WHEN j.jumps
+        THEN 100.0 * j.jump / MAX(j.peak_bytes, j.before_bytes) END))
+    ELSE 'the driver allocates although only graphs run' END AS what,
+  (SELECT k.largest_alloc_stack_id FROM judged AS k
+    WHERE k.process_id = j.process_id AND k.device_id = j.device_id
+      AND (k.jumps OR k.allocates)
+    ORDER BY k.largest_alloc_bytes DESC, k.step LIMIT 1) AS stack_id,
+  (SELECT k.largest_alloc_thread_id FROM judged AS k
+    WHERE k.process_id = j.process_id AND k.device_id = j.device_id
+      AND (k.jumps OR k.allocates)
+    ORDER BY k.largest_alloc_bytes DESC, k.step LIMIT 1) AS thread_id,
+  'highest peak of a step' AS ev1_label, MAX(j.peak_bytes) AS ev1_value,
+  'bytes' AS ev1_unit,
+  'largest jump' AS ev2_label, MAX(j.jump) AS ev2_value, 'bytes' AS ev2_unit,
+  'allocations by the driver in these steps' AS ev3_label,
+  SUM(j.alloc_count) AS ev3_value,
+  'steps that only replay and still allocate' AS ev4_label,
+  SUM(j.allocates) AS ev4_value
+FROM judged AS j
+WHERE j.jumps OR j.allocates
+GROUP BY j.process_id, j.device_id
+ORDER BY j.process_id, j.device_id;
+-- test: fires just above the jump and at the least size
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 344064, 0, 0, NULL, NULL, 0),
+  (1, 0, 11, 1, 409600, 0, 0, 65536, 3, 0),
+  (1, 0, 12, 1, 409600, 0, 0, NULL, NULL, 0);
+-- expect: device 0: peak memory jumps by up to 16 % in 1 of 3 steady steps, the largest allocation 64.0 KiB | cost_bytes=65536 step=11 stack_id=3
+-- test: fires downwards
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 1000000, 0, 0, NULL, NULL, 0),
+  (1, 0, 11, 1, 845000, 0, 0, NULL, NULL, 0);
+-- expect: device 0: peak memory jumps by up to 16 % in 1 of 2 steady steps, the largest allocation unknown
+-- test: a jump between 15 and 16 percent fires, one between 14 and 15 does not
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 1000000, 0, 0, NULL, NULL, 0),
+  (1, 0, 11, 1, 845000, 0, 0, NULL, NULL, 0),
+  (2, 0, 10, 1, 1000000, 0, 0, NULL, NULL, 0),
+  (2, 0, 11, 1, 855000, 0, 0, NULL, NULL, 0);
+-- expect: device 0: peak memory jumps by up to 16 % in 1 of 2 steady steps, the largest allocation unknown | process_id=1
+-- test: quiet at exactly the jump, and one byte below the least size
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 1000000, 0, 0, NULL, NULL, 0),
+  (1, 0, 11, 1, 850000, 0, 0, NULL, NULL, 0),
+  (2, 0, 10, 1, 100000, 0, 0, NULL, NULL, 0),
+  (2, 0, 11, 1, 34465, 0, 0, NULL, NULL, 0);
+-- expect: none
+-- test: fires at exactly the least size, one byte more too
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 100000, 0, 0, NULL, NULL, 0),
+  (1, 0, 11, 1, 34464, 0, 0, NULL, NULL, 0),
+  (2, 0, 10, 1, 100000, 0, 0, NULL, NULL, 0),
+  (2, 0, 11, 1, 34463, 0, 0, NULL, NULL, 0);
+-- expect: device 0: peak memory jumps by up to 66 % in 1 of 2 steady steps, the largest allocation unknown
+-- expect: device 0: peak memory jumps by up to 66 % in 1 of 2 steady steps, the largest allocation unknown
+-- test: fires when the driver allocates in a step that only replays
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 9000000, 0, 0, NULL, NULL, 1),
+  (1, 0, 11, 1, 9000000, 1, 65536, 65536, 3, 1);
+-- expect: device 0: the driver allocates although only graphs run in 1 of 2 steady steps, the largest allocation 64.0 KiB | stack_id=3 ev3_value=1
+-- test: quiet for small, stream-ordered and eager allocations
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only)
+VALUES (1, 0, 10, 1, 9000000, 1, 65535, 65535, 3, 1),
+  (1, 0, 11, 1, 9000000, 0, 99999, 99999, 3, 1),
+  (1, 0, 12, 1, 9000000, 1, 99999, 99999, 3, 0);
+-- expect: none
+-- test: quiet in warm-up and where allocations were not recorded
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, replay_only, known)
+VALUES (1, 0, 10, 0, 1000000, 0, 0, NULL, NULL, 0, 1),
+  (1, 0, 11, 0, 2000000, 0, 0, NULL, NULL, 0, 1),
+  (2, 0, 10, 1, 1000000, 0, 0, NULL, NULL, 0, 0),
+  (2, 0, 11, 1, 2000000, 0, 0, NULL, NULL, 0, 0);
+-- expect: none

@@ -1,0 +1,131 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- rule: GD303 irregular-replays
+-- title: Replays come at irregular intervals
+-- severity: warning
+-- impact: slow
+-- confidence: medium
+-- root: step
+-- needs: callbacks>=partial, graph_trace|node_activity>=partial
+-- param cv_max: 0.30
+-- param spread_max: 0.30
+-- param idle_share_max: 0.15
+-- param intervals_min: 20
+-- param swing_max: 0.30
+-- param steps_min: 20
+-- why: The same graph is launched once a step, yet the time between launches varies a lot, and so does the time
+--   in which the device is idle: something holds the host up now and then (garbage collection, the data loader,
+--   another process on its cores, a straggling rank). In a distributed job each rank's delay becomes everybody's.
+-- fix: Find what the host does before the late launches (the stack and the timeline show the launch):
+--   gc.disable() or gc.freeze() inside the loop, prefetching loaders, threads pinned away from the launching core
+--   (taskset, OMP_NUM_THREADS), logging and checkpoints off the critical path. Queue several steps ahead so that the
+--   device never sees a short delay.
+-- source: Thresholds of 30 %: pitfalls catalogue, GD303 and section 1.3; intervals are taken at the same
+--   position of neighbouring steps with the same graphs in between
+-- message: {subject}: {what}
+WITH share AS (
+  SELECT b.process_id, b.device_id, MIN(b.start_ns) AS start_ns,
+    MAX(b.end_ns) AS end_ns, COUNT(*) AS steps,
+    percentile(1.0 * b.busy_ns / (b.end_ns - b.start_ns), 90) AS high,
+    percentile(1.0 * b.busy_ns / (b.end_ns - b.start_ns), 10) AS low,
+    percentile(b.end_ns - b.start_ns - b.busy_ns, 90)
+      - percentile(b.end_ns - b.start_ns - b.busy_ns, 10) AS idle_spread_ns,
+    CASE WHEN d.workers THEN 3 * COALESCE(d.wakeup_p99_ns, 0) ELSE 0 END
+      AS noise_ns
+  FROM device_busy AS b LEFT JOIN device AS d USING (process_id, device_id)
+  WHERE b.steady AND b.known AND b.graph_replays
+  GROUP BY b.process_id, b.device_id)
+SELECT e.process_id, e.start_ns, e.end_ns, e.graph_name AS subject, e.stack_id,
+  printf('time between launches is %.2f ms in the median and varies by %.0f %%,'
+    || ' the device''s idle time in it by %.2f ms', e.interval_median_ns / 1e6,
+    100 * e.interval_cv, e.idle_spread_ns / 1e6) AS what,
+  'graph_exec' AS evidence_table, e.exec_id AS evidence_id,
+  'coefficient of variation' AS ev1_label, round(e.interval_cv, 3) AS ev1_value,
+  '99th percentile of the interval' AS ev2_label, e.interval_p99_ns AS ev2_value,
+  'ns' AS ev2_unit, 'intervals' AS ev3_label, e.intervals AS ev3_value
+FROM exec_reuse AS e
+WHERE e.interval_cv > :cv_max AND e.interval_spread > :spread_max
+  AND e.intervals >= :intervals_min
+  AND e.idle_spread_ns > :idle_share_max * e.interval_median_ns
+  AND e.idle_spread_ns > e.noise_ns
+UNION ALL
+SELECT s.process_id, s.start_ns, s.end_ns, 'device ' || s.device_id, NULL,
+  printf('busy between %.0f %% and %.0f %% of a step', 100 * s.low, 100 * s.high),
+  'device', s.device_id, 'steps', s.steps,
+  'idle time of a step varies by', CAST(s.idle_spread_ns AS INTEGER), 'ns',
+  NULL, NULL
+FROM share AS s
+WHERE s.steps >= :steps_min AND s.high - s.low > :swing_max
+  AND s.idle_spread_ns > s.noise_ns
+ORDER BY process_id, subject;
+-- test: fires just above every threshold
+INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
+VALUES (1, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 20, 15000000, 3);
+-- expect: cycle: time between launches is 100.00 ms in the median and varies by 31 %, the device's idle time in it by 16.00 ms | stack_id=3 confidence=medium
+-- test: quiet at exactly one threshold each
+INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
+VALUES (1, 4, 'cycle', 100000000, 0.3, 0.31, 16000000, 20, 15000000, 3),
+  (2, 4, 'cycle', 100000000, 0.31, 0.3, 16000000, 20, 15000000, 3),
+  (3, 4, 'cycle', 100000000, 0.31, 0.31, 15000000, 20, 0, 3),
+  (4, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 19, 15000000, 3);
+-- expect: none
+-- test: quiet on a busy machine: only outliers, only a slow device, or no more than scheduling noise
+INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
+VALUES (1, 4, 'cycle', 100000000, 0.9, 0.1, 16000000, 20, 15000000, 3),
+  (2, 4, 'cycle', 100000000, 0.9, 0.9, 1000000, 20, 0, 3),
+  (3, 4, 'cycle', 100000000, 0.9, 0.9, 16000000, 20, 16000000, 3);
+-- expect: none
+-- test: quiet without device times
+INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
+VALUES (1, 4, 'cycle', 100000000, 0.9, 0.9, NULL, 99, 0, 3);
+-- expect: none
+-- test: a swing of the busy share fires
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 305 END,
+  2 FROM n;
+-- expect: device 0: busy between 0 % and 31 % of a step
+-- test: quiet at exactly the allowed swing, below it, with too few steps, and when warm-up swings
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 300 END,
+  2 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 2, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 295 END,
+  2 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 18)
+SELECT 3, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 900 END,
+  2 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 4, i, 0, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 900 END,
+  2 FROM n;
+-- expect: none
+-- test: quiet when a swing is no more than scheduling noise of a host device
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 900 END,
+  2 FROM n;
+INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
+VALUES (1, 0, 2, 300);
+-- expect: none
+-- test: fires for a host device when it is more
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 901 END,
+  2 FROM n;
+INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
+VALUES (1, 0, 2, 300);
+-- expect: device 0: busy between 0 % and 90 % of a step
