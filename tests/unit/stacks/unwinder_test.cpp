@@ -38,6 +38,11 @@ __attribute__((noinline)) Frames takeBoth() {
     for (int i = 0; i < count; ++i) {
         frames.reference.push_back(reinterpret_cast<std::uint64_t>(addresses[i]));
     }
+    // Sanitizers wrap backtrace() and show the wrapper's frame first.
+    while (frames.reference.size() > 1 && frames.ours.size() > 1 && frames.reference[1] != frames.ours[1]
+        && frames.reference.size() + 2 > static_cast<std::size_t>(count)) {
+        frames.reference.erase(frames.reference.begin());
+    }
     return frames;
 }
 
