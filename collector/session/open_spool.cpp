@@ -39,7 +39,9 @@ public:
         record.header
             = {static_cast<std::uint16_t>(R::kKind), static_cast<std::uint16_t>(bytes / 8), m_records++};
         std::memcpy(m_payload + m_used, &record, sizeof record);
-        std::memcpy(m_payload + m_used + sizeof record, tail.data(), tail.size());
+        if (!tail.empty()) {
+            std::memcpy(m_payload + m_used + sizeof record, tail.data(), tail.size());
+        }
         m_used += bytes;
     }
     raw::StringRef string(std::string_view text) noexcept {
