@@ -43,22 +43,24 @@ FaultInjector::FaultInjector(const std::vector<FaultSpec>& specs)
     }
 }
 
-std::string FaultInjector::problem(
-    std::int64_t steps, std::int64_t layers, int ranks, std::int64_t seqLen) const {
+std::string FaultInjector::problem(const RunShape& run) const {
     for (const FaultSpec& spec : m_specs) {
-        if (spec.step.value_or(0) >= steps) {
-            return beyond(spec, "step", *spec.step, steps);
+        if (spec.step.value_or(0) >= run.steps) {
+            return beyond(spec, "step", *spec.step, run.steps);
         }
-        if (spec.layer.value_or(0) >= layers) {
-            return beyond(spec, "layer", *spec.layer, layers);
+        if (spec.layer.value_or(0) >= run.layers) {
+            return beyond(spec, "layer", *spec.layer, run.layers);
         }
-        if (spec.rank.value_or(0) >= ranks) {
-            return beyond(spec, "rank", *spec.rank, ranks);
+        if (spec.rank.value_or(0) >= run.ranks) {
+            return beyond(spec, "rank", *spec.rank, run.ranks);
         }
-        if (spec.id == "tp-allreduce-unjoined" && ranks < 2) {
+        if (findFault(spec.id)->needsGraphs && !run.graphs) {
+            return "--fault " + spec.id + " needs graphs to go wrong: leave out --graph-mode eager";
+        }
+        if (spec.id == "tp-allreduce-unjoined" && run.ranks < 2) {
             return "--fault tp-allreduce-unjoined needs an all-reduce to misplace: use --dp 2 or more";
         }
-        if (spec.id == "graph-cache-overflow" && seqLen < 8) {
+        if (spec.id == "graph-cache-overflow" && run.seqLen < 8) {
             return "--fault graph-cache-overflow needs --seq-len 8 or more to have lengths to choose from";
         }
     }

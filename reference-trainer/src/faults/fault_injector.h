@@ -9,6 +9,15 @@
 
 namespace gdt::faults {
 
+/// What decides whether a fault can happen at all.
+struct RunShape {
+    std::int64_t steps = 0;
+    std::int64_t layers = 0;
+    int ranks = 1;
+    std::int64_t seqLen = 0;
+    bool graphs = true;
+};
+
 /// The armed faults behind the hooks of model and graph manager. Without faults each hook does what the
 /// healthy trainer does. One thread.
 class FaultInjector final : public model::LayerHooks, public graphs::CaptureHooks {
@@ -16,8 +25,7 @@ public:
     explicit FaultInjector(const std::vector<FaultSpec>& specs);
 
     /// Empty when the faults fit the run, else one sentence.
-    [[nodiscard]] std::string problem(
-        std::int64_t steps, std::int64_t layers, int ranks, std::int64_t seqLen) const;
+    [[nodiscard]] std::string problem(const RunShape& run) const;
     /// Creates the faults; once, before the first step. `environment` must outlive the injector.
     runtime::Status open(FaultEnvironment& environment);
     /// Destroys them while the device still exists.

@@ -20,6 +20,7 @@ struct FaultInfo {
     std::vector<std::string_view>
         args; ///< accepted after the id: param (of its meaning), step, layer, rank, harmless
     std::string_view param; ///< what :PARAM means and its default, empty when none is taken
+    bool needsGraphs = false; ///< nothing happens in --graph-mode eager
     std::vector<std::string_view> rules; ///< rules that must name it, the first one on top
 };
 

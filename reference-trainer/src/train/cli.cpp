@@ -258,8 +258,8 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
     }
     if (problem.empty()) {
         const RunConfig& c = command.config;
-        problem = faults::FaultInjector(c.faults).problem(
-            c.steps, c.model.layers, c.dataParallel, c.model.seqLen);
+        problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.dataParallel,
+            c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager});
     }
     if (!problem.empty()) {
         status = reject(problem);

@@ -16,14 +16,14 @@ void setMarks(bool on) {
     g_marks.store(on, std::memory_order_relaxed);
 }
 
-StepRange::StepRange(std::int64_t step)
+MarkedRange::MarkedRange(const char* name, std::int64_t payload)
     : m_open(g_marks.load(std::memory_order_relaxed)) {
     if (m_open) {
-        runtime::rangePush("graphdoctor.step", static_cast<std::uint64_t>(step));
+        runtime::rangePush(name, static_cast<std::uint64_t>(payload));
     }
 }
 
-StepRange::~StepRange() {
+MarkedRange::~MarkedRange() {
     if (m_open) {
         runtime::rangePop();
     }
@@ -31,24 +31,17 @@ StepRange::~StepRange() {
 
 void markTransition(const graphs::Transition& t) {
     using graphs::EntryState;
-    if (!g_marks.load(std::memory_order_relaxed)) {
+    const bool replay
+        = t.to == EntryState::Replaying || (t.from == EntryState::Replaying && t.to == EntryState::Ready);
+    if (replay || !g_marks.load(std::memory_order_relaxed)) {
         return;
     }
-    if (t.to == EntryState::Replaying) {
-        runtime::rangePush(graphs::scopeName(t.key.scope));
-        return;
+    std::string text
+        = "graph " + t.key.text() + ": " + graphs::stateName(t.from) + " -> " + graphs::stateName(t.to);
+    if (t.reason != graphs::Reason::None) {
+        text += std::string(" (") + graphs::reasonName(t.reason) + ")";
     }
-    if (t.from == EntryState::Replaying) {
-        runtime::rangePop();
-    }
-    if (t.from != EntryState::Replaying || t.to != EntryState::Ready) {
-        std::string text
-            = "graph " + t.key.text() + ": " + graphs::stateName(t.from) + " -> " + graphs::stateName(t.to);
-        if (t.reason != graphs::Reason::None) {
-            text += std::string(" (") + graphs::reasonName(t.reason) + ")";
-        }
-        runtime::rangeMark(text.c_str(), static_cast<std::uint64_t>(t.to));
-    }
+    runtime::rangeMark(text.c_str(), static_cast<std::uint64_t>(t.to));
 }
 
 } // namespace gdt::train

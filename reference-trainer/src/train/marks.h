@@ -7,23 +7,24 @@
 
 namespace gdt::train {
 
-/// Ranges and marks that a tool may show: one range per step, one per replay, a mark per change of a graph's
-/// state. They cost nothing without a tool, and nothing at all after setMarks(false).
+/// Ranges and marks that a tool may show: one range per step, one per region in it, a mark per change of a
+/// graph's state. They cost nothing without a tool, and nothing at all after setMarks(false).
 void setMarks(bool on);
 
-/// The range "graphdoctor.step" with the step as payload.
-class StepRange {
+/// A range that ends with its scope: "graphdoctor.step" with the step as payload, or a region's name.
+class MarkedRange {
 public:
-    explicit StepRange(std::int64_t step);
-    ~StepRange();
-    StepRange(const StepRange&) = delete;
-    StepRange& operator=(const StepRange&) = delete;
+    explicit MarkedRange(const char* name, std::int64_t payload = 0);
+    ~MarkedRange();
+    MarkedRange(const MarkedRange&) = delete;
+    MarkedRange& operator=(const MarkedRange&) = delete;
 
 private:
     bool m_open;
 };
 
-/// A mark such as "graph cycle seq=64 mb=4x2 f32: warming -> capturing"; replays become a range instead.
+/// A mark such as "graph cycle seq=64 mb=4x2 f32: warming -> capturing"; replays are not
+/// marked, their range says it.
 void markTransition(const graphs::Transition& transition);
 
 } // namespace gdt::train

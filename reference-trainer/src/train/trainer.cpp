@@ -162,11 +162,12 @@ template <class T> graphs::GraphKey Trainer<T>::key(Scope scope, std::int64_t se
 
 template <class T>
 Status Trainer<T>::runRegion(const graphs::GraphKey& key, graphs::Region& region, bool graph) {
+    const MarkedRange range(graphs::scopeName(key.scope));
     return graph ? m_manager.run(key, region, m_compute) : region.issue(m_compute.stream());
 }
 
 template <class T> Status Trainer<T>::step(std::int64_t step) {
-    const StepRange range(step);
+    const MarkedRange range("graphdoctor.step", step);
     GDT_TRY(m_faults.beginStep(step));
     const std::int64_t seqLen = m_faults.seqLen(m_config.model.seqLen);
     m_cycle->setSeqLen(seqLen);

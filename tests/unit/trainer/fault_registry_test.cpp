@@ -56,7 +56,7 @@ TEST(FaultSpec, WrongTextIsExplainedInOneSentence) {
 std::string problemOf(const char* text, std::int64_t steps, std::int64_t layers, int ranks) {
     std::string problem;
     const auto spec = parseFault(text, problem);
-    return spec ? FaultInjector({*spec}).problem(steps, layers, ranks, 64) : problem;
+    return spec ? FaultInjector({*spec}).problem({steps, layers, ranks, 64, true}) : problem;
 }
 
 TEST(FaultInjector, FaultThatCannotHappenIsRefused) {
@@ -66,6 +66,9 @@ TEST(FaultInjector, FaultThatCannotHappenIsRefused) {
     EXPECT_FALSE(problemOf("item-in-capture@rank=1", 10, 2, 1).empty());
     EXPECT_FALSE(problemOf("tp-allreduce-unjoined", 10, 2, 1).empty());
     EXPECT_TRUE(problemOf("tp-allreduce-unjoined", 10, 2, 2).empty());
+    std::string unused;
+    const FaultInjector injector({*parseFault("unjoined-fork", unused)});
+    EXPECT_FALSE(injector.problem({10, 2, 1, 64, false}).empty()) << "no graphs, nothing to break";
 }
 
 } // namespace
