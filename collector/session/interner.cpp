@@ -145,7 +145,9 @@ raw::StackRef Interner::stack(const std::uint64_t* native, unsigned nativeCount,
     const std::size_t nativeBytes = nativeCount * sizeof native[0];
     const std::size_t pythonBytes = pythonCount * sizeof python[0];
     auto* bytes = reinterpret_cast<char*>(buffer.native);
-    std::memcpy(bytes, native, nativeBytes);
+    if (nativeBytes != 0) {
+        std::memcpy(bytes, native, nativeBytes);
+    }
     if (pythonBytes != 0) {
         std::memcpy(bytes + nativeBytes, python, pythonBytes);
     }

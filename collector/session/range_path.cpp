@@ -28,7 +28,9 @@ void pushRange(ThreadState& thread, raw::StringRef domain, raw::StringRef name, 
     const auto append = [&](std::string_view piece) noexcept {
         const std::size_t room = sizeof thread.pathText - length;
         const std::size_t bytes = piece.size() < room ? piece.size() : room;
-        std::memcpy(thread.pathText + length, piece.data(), bytes);
+        if (bytes != 0) {
+            std::memcpy(thread.pathText + length, piece.data(), bytes);
+        }
         length += bytes;
     };
     append(length != 0 ? "/" : "");

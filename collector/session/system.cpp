@@ -95,7 +95,9 @@ std::size_t joinInto(
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t room = capacity - 1 - length;
         const std::size_t bytes = parts[i].size() < room ? parts[i].size() : room;
-        std::memcpy(buffer + length, parts[i].data(), bytes);
+        if (bytes != 0) {
+            std::memcpy(buffer + length, parts[i].data(), bytes);
+        }
         length += bytes;
     }
     buffer[length] = '\0';
