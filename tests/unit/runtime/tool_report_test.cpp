@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <execinfo.h>
 #include <mutex>
 #include <string>
 #include <unistd.h>
@@ -332,6 +333,30 @@ TEST_F(ToolReport, RangesNest) {
         rangeMark("reached");
     }
     EXPECT_EQ(told.ranges, (std::vector<std::string>{"1step", "3reached", "2"}));
+}
+
+// A tool takes stacks by walking frames inside its callbacks: the job's function that made the call must be
+// there.
+TEST_F(ToolReport, TheCallersFrameIsOnTheStack) {
+    OneNumber t;
+    static const void* returnAddress = nullptr;
+    static bool found = false;
+    m_table.api_exit = [](const gd_rt_api*, std::int32_t) {
+        void* frames[32] = {};
+        const int count = backtrace(frames, 32);
+        found = std::find(frames, frames + count, returnAddress) != frames + count;
+    };
+    listen();
+    const auto check = [&](auto call) __attribute__((noinline)) {
+        returnAddress = __builtin_return_address(0);
+        found = false;
+        static_cast<void>(call());
+        return found;
+    };
+    EXPECT_TRUE(check([&] { return t.stream.synchronize(); }));
+    EXPECT_TRUE(check([&] { return t.stream.launch<AppendDigit>({}, {t.number, 1}); }));
+    EXPECT_TRUE(check([&] { return t.device.synchronize(); }));
+    EXPECT_TRUE(check([&] { return t.device.release(nullptr); }));
 }
 
 TEST_F(ToolReport, WakeupNoiseIsMeasured) {

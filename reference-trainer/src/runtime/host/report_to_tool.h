@@ -123,7 +123,7 @@ void reportReplay(const StreamState& stream, std::uint64_t exec, std::uint64_t c
 void reportActivity(const StreamState& stream, const Operation& operation, std::uint64_t correlation,
     std::int64_t startNs, std::int64_t endNs, std::uint64_t exec, std::uint64_t node);
 
-/// p99 of the time an idle thread takes from notify to running, over 200 rounds.
+/// p99 of the time an idle thread takes from notify to running, over 200 rounds or as many as fit in 100 ms.
 [[nodiscard]] std::uint64_t measureWakeupP99Ns();
 
 } // namespace gdt::runtime::host
