@@ -225,7 +225,7 @@ TEST(ShmCommunicator, GivesUpAfterTheTimeLimit) {
     ASSERT_EQ(pipe(done.data()), 0);
     const auto results = runRanks(2, [&](int rank) -> std::string {
         ShmOptions options = optionsFor(folder, rank, 2);
-        options.timeoutNs = 1'500'000'000;
+        options.timeoutNs = 3'000'000'000;
         Rank r(options, 8, 1);
         if (r.communicator == nullptr)
             return r.error;
@@ -238,7 +238,7 @@ TEST(ShmCommunicator, GivesUpAfterTheTimeLimit) {
     });
     close(done[0]);
     close(done[1]);
-    EXPECT_NE(results[0].find("rank 1 did not come within 1500 ms"), std::string::npos) << results[0];
+    EXPECT_NE(results[0].find("rank 1 did not come within 3000 ms"), std::string::npos) << results[0];
     EXPECT_EQ(results[1], "seen");
 }
 
