@@ -63,7 +63,7 @@ std::string formatDuration(std::int64_t ns) {
         return ns == INT64_MIN ? std::string("-292 years") : "-" + formatDuration(-ns);
     if (ns < 1000)
         return fmt::format("{} ns", ns);
-    const double value = static_cast<double>(ns);
+    const auto value = static_cast<double>(ns);
     if (value < 999.5e3)
         return threeDigits(value / 1e3) + " us";
     if (value < 999.5e6)

@@ -78,7 +78,7 @@ std::optional<Value> columnOf(const Finding& finding, const std::string& column)
 void compareRow(const std::string& path, const ExpectedFinding& expected, const Finding& actual,
     std::vector<std::string>& problems) {
     if (actual.message != expected.message)
-        problems.push_back(fmt::format("{}:{}: expected the message \"{}\", got \"{}\"", path, expected.line,
+        problems.push_back(fmt::format(R"({}:{}: expected the message "{}", got "{}")", path, expected.line,
             expected.message, actual.message));
     for (const auto& [column, wanted] : expected.columns) {
         const std::optional<Value> value = columnOf(actual, column);
