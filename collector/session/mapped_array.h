@@ -6,6 +6,10 @@
 #include <sys/mman.h>
 #include <type_traits>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace gd::session {
 
 /// Zeroed private memory straight from the kernel: the collector runs inside allocators' callers and in
@@ -13,6 +17,18 @@ namespace gd::session {
 inline void* mapMemory(std::size_t bytes) noexcept {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
+}
+
+/// Same, for objects that live as long as the process and own memory from malloc: a leak checker has to look
+/// there.
+inline void* mapLastingObject(std::size_t bytes) noexcept {
+    void* memory = mapMemory(bytes);
+#if defined(__SANITIZE_ADDRESS__)
+    if (memory != nullptr) {
+        __lsan_register_root_region(memory, bytes);
+    }
+#endif
+    return memory;
 }
 
 /// A growing array of plain values in mapped memory. Not synchronised; growth may move the elements. When the

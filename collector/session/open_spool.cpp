@@ -197,7 +197,7 @@ constexpr raw::StringRef kFirstStrings = 4;
 } // namespace
 
 SessionState* openSpool(std::uint64_t parentKey) noexcept {
-    void* memory = mapMemory(sizeof(SessionState));
+    void* memory = mapLastingObject(sizeof(SessionState));
     void* chunkMemory = mapMemory(sizeof(FirstChunk));
     if (memory == nullptr || chunkMemory == nullptr) {
         return nullptr;

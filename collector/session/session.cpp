@@ -152,7 +152,7 @@ SessionState* openSession() noexcept {
     }
     session->firstLevel = initialLevel(control);
     void* drainerMemory = mapMemory(sizeof(Drainer));
-    void* keeperMemory = mapMemory(sizeof(Keeper));
+    void* keeperMemory = mapLastingObject(sizeof(Keeper));
     if (drainerMemory == nullptr || keeperMemory == nullptr) {
         return nullptr;
     }
