@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/facts.h"
-#include "tests/support/trace_builder.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/facts/facts_test_support.h"
 
 namespace gd::facts {
 namespace {
-
-using test::TraceBuilder;
-
-void build(TraceBuilder& trace) {
-    const Result<void> result = buildFacts(trace.db(), {});
-    ASSERT_TRUE(result) << result.error().message;
-}
 
 TEST(CaptureLeak, AKernelOnAStreamThatDoesNotCapture) {
     TraceBuilder trace;

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/facts/facts.h"
 #include "analyzer/facts/step_period.h"
-#include "tests/support/trace_builder.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/facts/facts_test_support.h"
 
 #include <random>
 
 namespace gd::facts {
 namespace {
-
-using test::TraceBuilder;
-
-void build(TraceBuilder& trace, const FactsOptions& options = {}) {
-    const Result<void> result = buildFacts(trace.db(), options);
-    ASSERT_TRUE(result) << result.error().message;
-}
-
-constexpr std::int64_t kMs = 1'000'000;
 
 // `steps` steps of 10 ms: one replay of graph 1 and one of graph 2, whose kernels are an optimizer's.
 void addTraining(TraceBuilder& trace, int steps, std::string_view last = "adamw") {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/facts/facts_test_support.h"
+
+namespace gd::facts {
+namespace {
+
+TEST(MemoryStep, PeaksAndAllocations) {
+    TraceBuilder trace;
+    addSteps(trace, 6, 1000);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    trace.allocation(0x1000, 100, 500, {});
+    trace.allocation(0x2000, 40, 4100, {.stack = trace.stack({"grow@1"}), .freeNs = 4500});
+    trace.allocation(0x2000, 30, 4600, {.freeNs = 5200});
+    trace.allocation(0x1010, 16, 4650, {.kind = "framework"});
+    trace.allocation(0x9000, 64, 4660, {.kind = "host_pinned"});
+    trace.allocation(0x5000, 8, 4700, {.kind = "device_async"});
+    trace.replay(1, 4100, 4110, 4200, 4600);
+    trace.replay(1, 5100, 5110, 5200, 5600);
+    trace.kernel("eager", 5700, 5800);
+    build(trace);
+    const auto value = [&](const char* column, int step) {
+        return trace.number(
+            "SELECT " + std::string(column) + " FROM memory_step WHERE step = " + std::to_string(step));
+    };
+    EXPECT_EQ(value("peak_bytes", 3), 140);
+    EXPECT_EQ(value("end_bytes", 3), 138);
+    EXPECT_EQ(value("alloc_bytes", 3), 78);
+    EXPECT_EQ(value("free_bytes", 3), 40);
+    EXPECT_EQ(value("alloc_count", 3), 2);
+    EXPECT_EQ(value("largest_alloc_bytes", 3), 40);
+    EXPECT_EQ(value("previous_peak_bytes", 3), 100);
+    EXPECT_EQ(value("replay_only", 3), 1);
+    EXPECT_EQ(value("replay_only", 4), 0);
+    EXPECT_EQ(value("peak_bytes", 4), 138);
+    EXPECT_EQ(value("end_bytes", 5), 108);
+    EXPECT_FALSE(trace.isNull("SELECT largest_alloc_stack_id FROM memory_step WHERE step = 3"));
+}
+
+// Exec 1 holds a node whose parameter 2 points into the allocation; replays at 10, 20 and 30 us.
+class StalePointerTest : public testing::Test {
+protected:
+    StalePointerTest() { trace.capturedGraph(1, 100, 200, {}, "step/cycle"); }
+
+    void pointInto(std::int64_t allocation, std::int64_t address = 0x1040) {
+        node = trace.node({.graph = 1, .capture = 1, .name = "residual_add"});
+        trace.pointer(node, address, allocation, 2);
+        for (const std::int64_t t : {10, 20, 30})
+            trace.replay(1, t * kUs, t * kUs + 10, t * kUs + 20, t * kUs + 100);
+    }
+    std::int64_t rows() { return trace.number("SELECT COUNT(*) FROM stale_pointer"); }
+
+    TraceBuilder trace;
+    std::int64_t node = 0;
+};
+
+TEST_F(StalePointerTest, FreedAndHandedOutAgain) {
+    const auto free = trace.stack({"release@9"});
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeStack = free, .freeNs = 15 * kUs}));
+    const std::int64_t owner = trace.allocation(0x1000, 128, 16 * kUs, {});
+    build(trace);
+    EXPECT_EQ(rows(), 1);
+    EXPECT_EQ(trace.number("SELECT replays FROM stale_pointer"), 2);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM stale_pointer"), 20 * kUs);
+    EXPECT_EQ(trace.number("SELECT owner_allocation_id FROM stale_pointer"), owner);
+    EXPECT_EQ(trace.number("SELECT free_stack_id FROM stale_pointer"), free);
+    EXPECT_EQ(trace.number("SELECT param FROM stale_pointer"), 2);
+    EXPECT_EQ(trace.text("SELECT confidence || ' ' || node_name || ' ' || graph_name FROM stale_pointer"),
+        "high residual_add graph 1");
+}
+
+TEST_F(StalePointerTest, NobodyOwnsItNow) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 15 * kUs}));
+    trace.allocation(0x2000, 128, 16 * kUs, {});
+    build(trace);
+    EXPECT_TRUE(trace.isNull("SELECT owner_allocation_id FROM stale_pointer"));
+}
+
+TEST_F(StalePointerTest, FreedAfterTheLastReplay) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 31 * kUs}));
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(StalePointerTest, ABlockOfTheGraphsPoolStaysTheGraphs) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.pool = 4, .kind = "framework", .freeNs = 15 * kUs}));
+    trace.allocation(0x1000, 256, 16 * kUs, {.pool = 4, .kind = "framework"});
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(StalePointerTest, ABlockHandedOutByAnotherPoolIsStale) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.pool = 4, .kind = "framework", .freeNs = 15 * kUs}));
+    trace.allocation(0x1000, 256, 16 * kUs, {.pool = 5, .kind = "framework"});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT confidence FROM stale_pointer"), "medium");
+}
+
+TEST_F(StalePointerTest, ABlockFreedWhileCapturingIsTheCapturesBusiness) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.kind = "framework", .freeNs = 150}));
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(StalePointerTest, AnUpdateGivesNewPointers) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 15 * kUs}));
+    trace.graph(2, 300);
+    trace.sql("INSERT INTO exec_update VALUES (1, 1, 2, 15500, 16000, 1, 0, 0, NULL)");
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(StalePointerTest, AfterNodeParametersWereSetNothingIsKnown) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 15 * kUs}));
+    trace.call(1, GD_API_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS, 25 * kUs, 25 * kUs + 10, {.object = 1});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT replays FROM stale_pointer"), 1);
+}
+
+} // namespace
+} // namespace gd::facts
