@@ -5,8 +5,10 @@
 #include "analyzer/facts/stats.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
+#include <tuple>
 
 namespace gd::facts {
 namespace {
@@ -241,6 +243,7 @@ public:
               });
         around.oomBefore = around.oomBefore || fails.outOfMemoryBefore(first);
         GD_TRY(judgeScope(m_context, process, capture, first, around));
+        m_insert.bind(":root_capture_id", rootOf(process, capture, fails));
         bindCapture(process, capture, fails, around);
         GD_TRY(bindFail(process, capture, first));
         GD_TRY_ASSIGN(const auto warm, warmSameSite(m_context, process, capture, first));
@@ -253,6 +256,22 @@ public:
     }
 
 private:
+    // What failed, with what, and where the code stood: equal for attempts of one faulty region.
+    std::int64_t rootOf(const ProcessData& process, const Capture& capture, const CaptureFails& fails) {
+        if (capture.endResult == 0)
+            return capture.captureId;
+        const CaptureFail* first = fails.first();
+        const std::int64_t place = first != nullptr ? first->stackId
+            : capture.strayStackId != 0             ? capture.strayStackId
+                                                    : capture.beginStackId;
+        const std::int64_t result = first != nullptr ? first->result : capture.endResult.value_or(-1);
+        // Without a stack two failures cannot be told to be one.
+        if (place == 0)
+            return capture.captureId;
+        const auto key = std::tuple(process.processId, first == nullptr ? 0 : first->apiId, result, place);
+        return m_roots.try_emplace(key, capture.captureId).first->second;
+    }
+
     std::optional<std::string> resultName(std::optional<std::int64_t> result) const {
         if (!result)
             return std::nullopt;
@@ -355,6 +374,7 @@ private:
 
     FactContext& m_context;
     Statement m_insert;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>, std::int64_t> m_roots;
 };
 
 } // namespace
@@ -377,7 +397,8 @@ Result<void> buildCaptureOutcome(FactContext& context) {
             ":fail_event_record_ns, :fail_event_stream_id, :fail_event_before, :oom_before, :warm_same_site, "
             ":later_failures, :victims_after, :first_victim, :first_victim_stack_id, :retried_ok, "
             ":stray_stream_id, "
-            ":stray_stack_id, :open_ns, :left_scope, :abandoned, :legacy_calls, :legacy_stack_id, "
+            ":stray_stack_id, :open_ns, :left_scope, :root_capture_id, :abandoned, :legacy_calls, "
+            ":legacy_stack_id, "
             ":legacy_thread_id, "
             ":hang_after_ns, :process_closed)"));
     OutcomeWriter writer(context, std::move(insert));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/call_index.h"
 #include "analyzer/facts/passes.h"
 
 #include <algorithm>
@@ -26,6 +27,36 @@ private:
     std::size_t m_next = 0;
 };
 
+// When the work of each step ended on the device; a host that runs ahead is in another step by then. A step
+// without work of its own ends where the one before ended.
+std::vector<Interval> deviceSteps(
+    const ProcessData& process, const DeviceTimeline& timeline, const CallByCorrelation& calls) {
+    std::vector<Interval> spans(process.steps.size());
+    const auto note = [&](std::int32_t step, std::int64_t startNs, std::int64_t endNs) {
+        if (step < 0)
+            return;
+        Interval& span = spans[static_cast<std::size_t>(step)];
+        span.startNs = span.endNs == 0 ? startNs : std::min(span.startNs, startNs);
+        span.endNs = std::max(span.endNs, endNs);
+    };
+    for (const std::int32_t index : timeline.replays) {
+        const Replay& replay = process.replays[static_cast<std::size_t>(index)];
+        note(replay.step, replay.startNs, replay.endNs);
+    }
+    for (const DeviceOp& op : process.ops) {
+        if (!op.inGraph && op.deviceId == timeline.deviceId)
+            note(calls.stepOf(op), op.startNs, op.endNs);
+    }
+    std::int64_t reachedNs = 0;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        const std::int64_t ownStartNs = spans[i].endNs == 0 ? process.steps[i].startNs : spans[i].startNs;
+        spans[i].startNs = i == 0 ? std::min(ownStartNs, process.steps[i].startNs) : reachedNs;
+        spans[i].endNs = std::max(spans[i].endNs, spans[i].startNs);
+        reachedNs = spans[i].endNs;
+    }
+    return spans;
+}
+
 const char* granularity(const DeviceTimeline& timeline) {
     return timeline.hasNodeReplays && timeline.hasWholeReplays ? "mixed"
         : timeline.hasWholeReplays                             ? "graph"
@@ -38,6 +69,9 @@ Result<void> buildDeviceBusy(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare("INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
+        if (process.steps.empty())
+            continue;
+        const CallByCorrelation calls(process);
         for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
             const IntervalSet exposed = subtract(timeline.comm, timeline.compute);
             Walker busy(timeline.busy);
@@ -51,16 +85,19 @@ Result<void> buildDeviceBusy(FactContext& context) {
                 if (replay.step >= 0)
                     ++replays[static_cast<std::size_t>(replay.step)];
             }
+            const std::vector<Interval> spans = deviceSteps(process, timeline, calls);
             for (std::size_t i = 0; i < process.steps.size(); ++i) {
-                const Step& step = process.steps[i];
+                const Interval& step = spans[i];
+                if (step.lengthNs() == 0)
+                    continue;
                 const bool known = process.complete("eager_kernel_activity", step.startNs, step.endNs)
                     && (replays[i] == 0
                         || process.covered("graph_trace", step.startNs, step.endNs) != CoverageState::absent
                         || process.complete("node_activity", step.startNs, step.endNs));
-                GD_TRY(insert.runWith(process.processId, timeline.deviceId, step.step, step.steady(),
-                    step.startNs, step.endNs, busy.coveredNs(step.startNs, step.endNs),
-                    compute.coveredNs(step.startNs, step.endNs), comm.coveredNs(step.startNs, step.endNs),
-                    exposedComm.coveredNs(step.startNs, step.endNs),
+                GD_TRY(insert.runWith(process.processId, timeline.deviceId, process.steps[i].step,
+                    process.steps[i].steady(), step.startNs, step.endNs,
+                    busy.coveredNs(step.startNs, step.endNs), compute.coveredNs(step.startNs, step.endNs),
+                    comm.coveredNs(step.startNs, step.endNs), exposedComm.coveredNs(step.startNs, step.endNs),
                     graphs.coveredNs(step.startNs, step.endNs), replays[i], granularity(timeline), known));
             }
         }

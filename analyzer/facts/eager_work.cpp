@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/eager_work.h"
 
+#include "analyzer/facts/call_index.h"
+
 #include <algorithm>
 
 namespace gd::facts {
@@ -41,16 +43,11 @@ std::vector<EagerStep> eagerSteps(const RawData& raw, const ProcessData& process
     std::vector<EagerStep> steps(process.steps.size());
     if (steps.empty())
         return steps;
-    std::unordered_map<std::int64_t, const ApiCall*> launches;
-    for (const ApiCall& call : process.calls) {
-        if (call.apiClass == ApiClass::launch && call.correlation != 0)
-            launches.emplace(call.correlation, &call);
-    }
+    const CallByCorrelation calls(process);
     for (const DeviceOp& op : process.ops) {
         if (op.inGraph || op.kind != DeviceOp::Kind::kernel)
             continue;
-        const auto found = launches.find(op.correlation);
-        const ApiCall* launch = found == launches.end() ? nullptr : found->second;
+        const ApiCall* launch = calls.find(op.correlation);
         const std::int32_t index = process.stepAt(launch == nullptr ? op.startNs : launch->startNs);
         if (index < 0)
             continue;

@@ -12,6 +12,11 @@ namespace {
 constexpr std::size_t kMinIntervals = 10;
 constexpr std::size_t kMinPopulation = 5; // smaller ones have no deviation worth a figure
 
+// On the device where that was measured: a host that runs ahead launches in bursts, which disturbs nobody.
+std::int64_t startOf(const Replay& replay) {
+    return replay.measured ? replay.startNs : replay.launchStartNs;
+}
+
 } // namespace
 
 LaunchIntervals::LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines)
@@ -46,9 +51,8 @@ std::vector<LaunchIntervals::Interval> LaunchIntervals::intervalsOf(const Exec& 
                 const auto to = static_cast<std::size_t>(current[position]);
                 const Replay& first = m_process.replays[from];
                 const Replay& second = m_process.replays[to];
-                result.push_back({second.launchStartNs - first.launchStartNs,
-                    idleNs(first.deviceId, first.launchStartNs, second.launchStartNs),
-                    m_prefix[to] - m_prefix[from]});
+                result.push_back({startOf(second) - startOf(first),
+                    idleNs(first.deviceId, startOf(first), startOf(second)), m_prefix[to] - m_prefix[from]});
             }
         }
         before = std::move(current);

@@ -20,8 +20,9 @@ struct IntervalFigures {
     std::optional<std::int64_t> idleSpreadNs; // p90 - p10 of the device's idle time inside the intervals
 };
 
-// Intervals between launches of one executable at the same position of two steady steps that follow each
-// other. Intervals with other launches in between are another population: only deviations inside one count.
+// Intervals between starts (launches, where the device was not measured) of one executable at the same
+// position of two steady steps that follow each other. Intervals with other launches in between are another
+// population: only deviations inside one count.
 class LaunchIntervals {
 public:
     LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines);

@@ -87,6 +87,7 @@ CREATE TABLE capture_outcome (
   stray_stack_id INTEGER, -- where it had joined
   open_ns INTEGER NOT NULL, -- how long it was open
   left_scope INTEGER, -- not ended: 1 = its thread was seen outside the frames that hold the capture, or began another capture; 0 = the first failing call came from inside them; NULL unknown
+  root_capture_id INTEGER NOT NULL, -- first capture of the process that failed in the same way at the same place: attempts that are repeated are one fault; itself when it ended well
   abandoned INTEGER NOT NULL, -- 1: never ended, and the first failing call (if any) names no stream or event of it and does not come from inside its frames: what fails in it is a consequence of leaving it open
   legacy_calls INTEGER NOT NULL, -- kernel launches, copies and fills on the legacy stream of its device inside the window, any thread
   legacy_stack_id INTEGER, -- where the first of them was made
@@ -166,7 +167,7 @@ CREATE TABLE exec_reuse (
   instantiate_ns INTEGER NOT NULL, -- time in the instantiate call
   median_replay_ns INTEGER, -- device time of a replay, NULL not measured
   median_launch_ns INTEGER, -- host time of the launch call
-  interval_median_ns INTEGER, -- between launches in steady state at the same position of a step
+  interval_median_ns INTEGER, -- between its starts on the device (launches where not measured) in steady state, at the same position of two steps that follow each other
   interval_cv REAL, -- coefficient of variation of these intervals inside their populations, NULL below 10
   interval_p99_ns INTEGER, -- 99th percentile
   interval_spread REAL, -- (90th - 10th percentile) / median of these intervals, as deviations from the medians of their populations: single outliers do not move it
@@ -176,14 +177,15 @@ CREATE TABLE exec_reuse (
   stack_id INTEGER -- where it was instantiated or captured
 ) STRICT;
 
--- Busy time of each device in each step.
+-- Busy time of each device in each step. Here a step lasts, on the device, from the end of the work of the step before to
+-- the end of its own work, wherever the host is by then; steps without work have no row.
 CREATE TABLE device_busy (
   process_id INTEGER NOT NULL, -- process
   device_id INTEGER NOT NULL, -- device
   step INTEGER NOT NULL, -- step
   steady INTEGER NOT NULL, -- 1: steady state
-  start_ns INTEGER NOT NULL, -- of the step
-  end_ns INTEGER NOT NULL, -- of the step
+  start_ns INTEGER NOT NULL, -- of the step on the device
+  end_ns INTEGER NOT NULL, -- of the step on the device
   busy_ns INTEGER NOT NULL, -- union of kernels, copies, fills (or whole replays where nodes are not recorded)
   busy_without_comm_ns INTEGER NOT NULL, -- the same without communication kernels
   comm_ns INTEGER NOT NULL, -- union of communication

@@ -19,7 +19,7 @@ SELECT c.process_id, COALESCE(c.fail_start_ns, c.start_ns) AS start_ns,
   COALESCE(c.fail_end_ns, c.end_ns) AS end_ns, c.step,
   COALESCE(c.fail_thread_id, c.legacy_thread_id) AS thread_id,
   COALESCE(c.fail_stack_id, c.legacy_stack_id, c.end_stack_id) AS stack_id,
-  c.capture_id AS root_id, c.capture_id,
+  c.root_capture_id AS root_id, c.capture_id,
   COALESCE(c.fail_api || COALESCE(' [' || c.fail_runtime_api || ']', ''),
     c.legacy_calls || ' launches or copies') AS what,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
@@ -38,28 +38,30 @@ WHERE NOT c.abandoned AND (c.fail_result = 906
     AND NOT c.origin_non_blocking))
 ORDER BY c.process_id, c.capture_id;
 -- test: fires on the code of an implicit dependency
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread)
-VALUES (1, 1, 7, 'ended_error', 'cuLaunchKernel', 'cudaLaunchKernel', 'LAUNCH', 906, 'E906', 1);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuLaunchKernel', 'cudaLaunchKernel', 'LAUNCH', 906, 'E906', 1);
 -- expect: cuLaunchKernel [cudaLaunchKernel] touched the legacy default stream during the capture of stream 7 and failed with E906
 -- test: fires when no call failed, yet the blocking stream's capture is invalid
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, end_result, end_result_name,
-  legacy_calls, origin_non_blocking)
-VALUES (1, 1, 7, 901, 'E901', 1, 0);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, end_result,
+  end_result_name, legacy_calls, origin_non_blocking)
+VALUES (1, 1, 1, 7, 901, 'E901', 1, 0);
 -- expect: 1 launches or copies touched the legacy default stream during the capture of stream 7, which ended with E901
 -- test: quiet without legacy work, on a non-blocking stream, after another failure, with another end
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, end_result, legacy_calls,
-  origin_non_blocking, fail_api, fail_result)
-VALUES (1, 1, 7, 901, 0, 0, NULL, NULL),
-  (1, 2, 7, 901, 3, 1, NULL, NULL),
-  (1, 3, 7, 901, 3, 0, 'cuMemAlloc', 900),
-  (1, 4, 7, 900, 3, 0, NULL, NULL),
-  (1, 5, 7, 902, 3, 0, NULL, NULL),
-  (1, 6, 7, 901, 3, 0, 'cuMemAlloc', 905),
-  (1, 7, 7, 901, 3, 0, 'cuMemAlloc', 907);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, end_result,
+  legacy_calls, origin_non_blocking, fail_api, fail_result)
+VALUES (1, 1, 1, 7, 901, 0, 0, NULL, NULL),
+  (1, 2, 2, 7, 901, 3, 1, NULL, NULL),
+  (1, 3, 3, 7, 901, 3, 0, 'cuMemAlloc', 900),
+  (1, 4, 4, 7, 900, 3, 0, NULL, NULL),
+  (1, 5, 5, 7, 902, 3, 0, NULL, NULL),
+  (1, 6, 6, 7, 901, 3, 0, 'cuMemAlloc', 905),
+  (1, 7, 7, 7, 901, 3, 0, 'cuMemAlloc', 907);
 -- expect: none
 -- test: quiet in a capture that had been left open
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread, abandoned)
-VALUES (1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 906, 'E900', 1, 1);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread, abandoned)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 906, 'E900', 1, 1);
 -- expect: none

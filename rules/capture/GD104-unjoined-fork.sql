@@ -19,7 +19,7 @@
 SELECT c.process_id, c.start_ns, c.end_ns, c.step,
   COALESCE(c.end_thread_id, c.begin_thread_id) AS thread_id,
   COALESCE(c.stray_stack_id, c.end_stack_id, c.begin_stack_id) AS stack_id,
-  c.capture_id AS root_id, c.capture_id,
+  c.root_capture_id AS root_id, c.capture_id,
   COALESCE(c.end_result_name, c.end_result) AS result,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
   COALESCE(c.stray_stream_id, 'of an unknown number') AS stray,
@@ -32,14 +32,14 @@ FROM capture_outcome AS c
 WHERE c.end_result = 904
 ORDER BY c.process_id, c.capture_id;
 -- test: fires with the place where the stray stream joined
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, end_result, end_result_name,
-  stray_stream_id, stray_stack_id, end_stack_id)
-VALUES (1, 1, 7, 'ended_error', 904, 'E904', 9, 5, 6);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, end_result,
+  end_result_name, stray_stream_id, stray_stack_id, end_stack_id)
+VALUES (1, 1, 1, 7, 'ended_error', 904, 'E904', 9, 5, 6);
 -- expect: the capture of stream 7 ended with E904: stream 9 took part and was not joined | stack_id=5 root_id=1
 -- test: quiet for joined forks and other ends
-INSERT INTO capture_outcome (process_id, capture_id, end_result)
-VALUES (1, 1, 0),
-  (1, 2, 903),
-  (1, 3, 905),
-  (1, 4, NULL);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, end_result)
+VALUES (1, 1, 1, 0),
+  (1, 2, 2, 903),
+  (1, 3, 3, 905),
+  (1, 4, 4, NULL);
 -- expect: none

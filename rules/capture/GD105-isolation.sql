@@ -19,7 +19,7 @@
 SELECT c.process_id, c.fail_start_ns AS start_ns, c.fail_end_ns AS end_ns,
   c.step,
   c.fail_thread_id AS thread_id, c.fail_stack_id AS stack_id,
-  c.capture_id AS root_id, c.capture_id,
+  c.root_capture_id AS root_id, c.capture_id,
   c.fail_api || COALESCE(' [' || c.fail_runtime_api || ']', '') AS call,
   COALESCE(c.fail_result_name, c.fail_result) AS result,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
@@ -39,35 +39,36 @@ WHERE NOT c.abandoned AND (c.fail_result = 905
     AND NOT COALESCE(c.fail_member_stream, FALSE)))
 ORDER BY c.process_id, c.capture_id;
 -- test: fires for events of before, of elsewhere, and unknown ones
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread,
-  fail_event_before)
-VALUES (1, 1, 7, 'ended_error', 'cuStreamWaitEvent', 'cudaStreamWaitEvent', 'EDGE', 905, 'E905', 1, 1),
-  (1, 2, 7, 'ended_error', 'cuStreamWaitEvent', 'cudaStreamWaitEvent', 'EDGE', 905, 'E905', 1, 0),
-  (1, 3, 7, 'ended_error', 'cuStreamWaitEvent', 'cudaStreamWaitEvent', 'EDGE', 905, 'E905', 1, NULL);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread, fail_event_before)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuStreamWaitEvent', 'cudaStreamWaitEvent', 'EDGE', 905, 'E905', 1, 1),
+  (1, 2, 2, 7, 'ended_error', 'cuStreamWaitEvent', 'cudaStreamWaitEvent', 'EDGE', 905, 'E905', 1, 0),
+  (1, 3, 3, 7, 'ended_error', 'cuStreamWaitEvent', 'cudaStreamWaitEvent', 'EDGE', 905, 'E905', 1, NULL);
 -- expect: cuStreamWaitEvent [cudaStreamWaitEvent] inside the capture of stream 7 failed with E905: its event had been recorded before the capture
 -- expect: cuStreamWaitEvent [cudaStreamWaitEvent] inside the capture of stream 7 failed with E905: its event was recorded on a stream outside the capture
 -- expect: cuStreamWaitEvent [cudaStreamWaitEvent] inside the capture of stream 7 failed with E905: it waits for work outside the capture
 -- test: fires when autograd uses a stream of the warm-up
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread, fail_sub_kind,
-  fail_member_stream)
-VALUES (1, 1, 7, 'ended_error', 'cuLaunchKernel', 'cudaLaunchKernel', 'LAUNCH', 901, 'E901', 0, 'autograd', 0);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread, fail_sub_kind, fail_member_stream)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuLaunchKernel', 'cudaLaunchKernel', 'LAUNCH', 901, 'E901', 0, 'autograd', 0);
 -- expect: cuLaunchKernel [cudaLaunchKernel] inside the capture of stream 7 failed with E901: it waits for work outside the capture
 -- test: quiet for other codes, threads, calls, and members
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread, fail_sub_kind,
-  fail_member_stream)
-VALUES (1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 904, 'E900', 1, NULL, 0),
-  (1, 2, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 906, 'E900', 1, NULL, 0),
-  (1, 3, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 901, 'E900', 0, 'user_worker', 0),
-  (1, 4, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 901, 'E900', 0, 'autograd', 0),
-  (1, 5, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 901, 'E900', 0, 'autograd', 1),
-  (1, 6, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 900, 'E900', 0, 'autograd', 0),
-  (1, 7, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 902, 'E900', 0, 'autograd', 0);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread, fail_sub_kind, fail_member_stream)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 904, 'E900', 1, NULL, 0),
+  (1, 2, 2, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 906, 'E900', 1, NULL, 0),
+  (1, 3, 3, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 901, 'E900', 0, 'user_worker', 0),
+  (1, 4, 4, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 901, 'E900', 0, 'autograd', 0),
+  (1, 5, 5, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 901, 'E900', 0, 'autograd', 1),
+  (1, 6, 6, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 900, 'E900', 0, 'autograd', 0),
+  (1, 7, 7, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'EDGE', 902, 'E900', 0, 'autograd', 0);
 -- expect: none
 -- test: quiet in a capture that had been left open
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread, abandoned)
-VALUES (1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 905, 'E900', 1, 1);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread, abandoned)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 905, 'E900', 1, 1);
 -- expect: none

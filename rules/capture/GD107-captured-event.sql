@@ -19,7 +19,7 @@
 SELECT c.process_id, c.fail_start_ns AS start_ns, c.fail_end_ns AS end_ns,
   c.step,
   c.fail_thread_id AS thread_id, c.fail_stack_id AS stack_id,
-  c.capture_id AS root_id, c.capture_id,
+  c.root_capture_id AS root_id, c.capture_id,
   c.fail_api || COALESCE(' [' || c.fail_runtime_api || ']', '') AS call,
   COALESCE(c.fail_result_name, c.fail_result) AS result,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
@@ -36,14 +36,16 @@ FROM capture_outcome AS c
 WHERE c.fail_result = 907 AND NOT c.abandoned
 ORDER BY c.process_id, c.capture_id;
 -- test: fires
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread)
-VALUES (1, 1, 7, 'ended_error', 'cuEventQuery', 'cudaEventQuery', 'QUERY', 907, 'E907', 1);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuEventQuery', 'cudaEventQuery', 'QUERY', 907, 'E907', 1);
 -- expect: cuEventQuery [cudaEventQuery] failed with E907: its event was recorded inside the capture of stream 7
 -- test: quiet for neighbouring codes and in a capture that had been left open
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  fail_class, fail_result, fail_result_name, fail_same_thread, abandoned)
-VALUES (1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 906, 'E900', 1, 0),
-  (1, 2, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 908, 'E900', 1, 0),
-  (1, 3, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 907, 'E900', 1, 1);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, fail_class, fail_result, fail_result_name,
+  fail_same_thread, abandoned)
+VALUES (1, 1, 1, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 906, 'E900', 1, 0),
+  (1, 2, 2, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 908, 'E900', 1, 0),
+  (1, 3, 3, 7, 'ended_error', 'cuStreamSynchronize', 'cudaStreamSynchronize', 'SYNC', 907, 'E900', 1, 1);
 -- expect: none

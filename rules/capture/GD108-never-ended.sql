@@ -19,7 +19,7 @@ SELECT c.process_id, c.start_ns, c.end_ns, c.step,
   c.begin_thread_id AS thread_id,
   CASE WHEN c.end_result IN (903, 908) THEN COALESCE(c.end_stack_id, c.begin_stack_id)
     ELSE c.begin_stack_id END AS stack_id,
-  c.capture_id AS root_id, c.capture_id, c.abandoned AS abandoned_first,
+  c.root_capture_id AS root_id, c.capture_id, c.abandoned AS abandoned_first,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
   CASE c.end_result WHEN 903 THEN 'was ended on a stream that it did not begin on'
     WHEN 908 THEN 'was ended by thread '
@@ -40,36 +40,37 @@ WHERE c.end_result IN (903, 908)
     OR c.process_closed OR c.open_ns > c.hang_after_ns))
 ORDER BY c.process_id, c.capture_id;
 -- test: fires when later calls fail
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, fail_runtime_api,
-  abandoned, begin_stack_id, end_stack_id)
-VALUES (1, 1, 7, 'not_ended', 'cuCtxSynchronize', 'cudaDeviceSynchronize', 1, 5, NULL);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  fail_runtime_api, abandoned, begin_stack_id, end_stack_id)
+VALUES (1, 1, 1, 7, 'not_ended', 'cuCtxSynchronize', 'cudaDeviceSynchronize', 1, 5, NULL);
 -- expect: the capture of stream 7 was never ended; first failing call: cuCtxSynchronize [cudaDeviceSynchronize] | stack_id=5 abandoned_first=1 ev3_value=1
 -- test: fires when its thread left, when the process ends in order, and when it is open too long
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, left_scope, process_closed,
-  open_ns, hang_after_ns)
-VALUES (1, 1, 7, 'not_ended', 1, 0, 5, 100),
-  (1, 2, 8, 'not_ended', NULL, 1, 5, 100),
-  (1, 3, 9, 'not_ended', 0, 0, 101, 100);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, left_scope,
+  process_closed, open_ns, hang_after_ns)
+VALUES (1, 1, 1, 7, 'not_ended', 1, 0, 5, 100),
+  (1, 2, 2, 8, 'not_ended', NULL, 1, 5, 100),
+  (1, 3, 3, 9, 'not_ended', 0, 0, 101, 100);
 -- expect: the capture of stream 7 was never ended
 -- expect: the capture of stream 8 was never ended
 -- expect: the capture of stream 9 was never ended
 -- test: fires for ends on the wrong stream and thread
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, end_result, end_thread,
-  begin_thread, begin_stack_id, end_stack_id)
-VALUES (1, 1, 7, 'ended_error', 903, NULL, NULL, 5, 6),
-  (1, 2, 7, 'not_ended', 908, 'worker', 'main', 5, 6);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, end_result,
+  end_thread, begin_thread, begin_stack_id, end_stack_id)
+VALUES (1, 1, 1, 7, 'ended_error', 903, NULL, NULL, 5, 6),
+  (1, 2, 2, 7, 'not_ended', 908, 'worker', 'main', 5, 6);
 -- expect: the capture of stream 7 was ended on a stream that it did not begin on | stack_id=6
 -- expect: the capture of stream 7 was ended by thread worker, begun by main | stack_id=6
 -- test: quiet when the job was killed in the middle of a capture
-INSERT INTO capture_outcome (process_id, capture_id, state, open_ns, hang_after_ns)
-VALUES (1, 1, 'not_ended', 100, 100);
+INSERT INTO capture_outcome (
+  process_id, capture_id, root_capture_id, state, open_ns, hang_after_ns)
+VALUES (1, 1, 1, 'not_ended', 100, 100);
 -- expect: none
 -- test: quiet for ended captures, whatever their length and result
-INSERT INTO capture_outcome (process_id, capture_id, state, end_result, open_ns, hang_after_ns,
-  process_closed, fail_api)
-VALUES (1, 1, 'ended_ok', 0, 500, 100, 1, NULL),
-  (1, 2, 'ended_error', 902, 5, 100, 1, 'cuMemAlloc'),
-  (1, 3, 'ended_error', 904, 5, 100, 1, NULL),
-  (1, 4, 'ended_error', 907, 5, 100, 1, NULL),
-  (1, 5, 'ended_error', 909, 5, 100, 1, NULL);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, state, end_result, open_ns,
+  hang_after_ns, process_closed, fail_api)
+VALUES (1, 1, 1, 'ended_ok', 0, 500, 100, 1, NULL),
+  (1, 2, 2, 'ended_error', 902, 5, 100, 1, 'cuMemAlloc'),
+  (1, 3, 3, 'ended_error', 904, 5, 100, 1, NULL),
+  (1, 4, 4, 'ended_error', 907, 5, 100, 1, NULL),
+  (1, 5, 5, 'ended_error', 909, 5, 100, 1, NULL);
 -- expect: none

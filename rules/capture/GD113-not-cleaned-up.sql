@@ -16,7 +16,7 @@
 SELECT c.process_id, c.start_ns, c.end_ns, c.step,
   c.begin_thread_id AS thread_id,
   COALESCE(c.first_victim_stack_id, c.end_stack_id, c.begin_stack_id) AS stack_id,
-  c.capture_id AS root_id, c.capture_id,
+  c.root_capture_id AS root_id, c.capture_id,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
   CASE c.state WHEN 'not_ended' THEN 'was never ended: ' || c.later_failures
       || ' more calls failed in it'
@@ -33,20 +33,20 @@ WHERE c.fail_api IS NOT NULL AND (
   OR (c.state = 'ended_error' AND NOT c.retried_ok AND c.victims_after > 0))
 ORDER BY c.process_id, c.capture_id;
 -- test: fires for an open and for an ended capture with victims
-INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, fail_api, later_failures,
-  victims_after, first_victim)
-VALUES (1, 1, 7, 'not_ended', 'cuMemAlloc', 1, 0, NULL),
-  (1, 2, 8, 'ended_error', 'cuMemAlloc', 0, 1, 'cuStreamBeginCapture');
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
+  later_failures, victims_after, first_victim)
+VALUES (1, 1, 1, 7, 'not_ended', 'cuMemAlloc', 1, 0, NULL),
+  (1, 2, 2, 8, 'ended_error', 'cuMemAlloc', 0, 1, 'cuStreamBeginCapture');
 -- expect: the failed capture of stream 7 was never ended: 1 more calls failed in it
 -- expect: the failed capture of stream 8 left errors behind: 1 later calls failed, the first cuStreamBeginCapture
 -- test: quiet without victims, after a good retry, when left open before anything failed, and for good captures
 INSERT INTO capture_outcome (
-  process_id, capture_id, state, fail_api, later_failures, victims_after,
-  retried_ok, abandoned)
-VALUES (1, 1, 'not_ended', 'cuMemAlloc', 0, 5, 0, 0),
-  (1, 2, 'ended_error', 'cuMemAlloc', 5, 0, 0, 0),
-  (1, 3, 'ended_error', 'cuMemAlloc', 5, 1, 1, 0),
-  (1, 4, 'not_ended', 'cuMemAlloc', 5, 0, 0, 1),
-  (1, 5, 'ended_ok', 'cuMemAlloc', 1, 1, 0, 0),
-  (1, 6, 'ended_error', NULL, 1, 1, 0, 0);
+  process_id, capture_id, root_capture_id, state, fail_api, later_failures,
+  victims_after, retried_ok, abandoned)
+VALUES (1, 1, 1, 'not_ended', 'cuMemAlloc', 0, 5, 0, 0),
+  (1, 2, 2, 'ended_error', 'cuMemAlloc', 5, 0, 0, 0),
+  (1, 3, 3, 'ended_error', 'cuMemAlloc', 5, 1, 1, 0),
+  (1, 4, 4, 'not_ended', 'cuMemAlloc', 5, 0, 0, 1),
+  (1, 5, 5, 'ended_ok', 'cuMemAlloc', 1, 1, 0, 0),
+  (1, 6, 6, 'ended_error', NULL, 1, 1, 0, 0);
 -- expect: none

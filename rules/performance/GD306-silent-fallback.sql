@@ -28,7 +28,7 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.cost_ns, f.first_step AS step,
     AS severity,
   CASE WHEN f.execs THEN 'high' ELSE 'medium' END AS confidence,
   CASE WHEN f.capture_id IS NULL THEN 'step' ELSE 'capture' END AS root_kind,
-  COALESCE(f.capture_id, 0) AS root_id,
+  COALESCE(c.root_capture_id, f.capture_id, 0) AS root_id,
   'reason' AS ev1_label, f.reason AS ev1_value,
   'executables of the region' AS ev2_label, f.execs AS ev2_value,
   'a run without the graph, median' AS ev3_label, f.eager_median_ns AS ev3_value,
@@ -36,6 +36,7 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.cost_ns, f.first_step AS step,
   'a replay, median' AS ev4_label, f.graph_median_ns AS ev4_value,
   'ns' AS ev4_unit
 FROM fallback AS f
+LEFT JOIN capture_outcome AS c USING (process_id, capture_id)
 WHERE f.known AND f.rate > :fallback_warn AND f.eager_runs >= :runs_min
 ORDER BY f.process_id, f.start_ns, f.region;
 -- test: fires just above the threshold with the fewest runs
@@ -55,6 +56,13 @@ INSERT INTO fallback (process_id, region, eager_runs, graph_runs, rate, reason, 
   first_step, last_step, capture_id, cost_ns, stack_id)
 VALUES (1, 'step/cycle', 10, 90, 0.06, 'capture_failed', 'its capture had failed before', 5, 44, 4, 7000, 3);
 -- expect: step/cycle: 10 of 100 runs went out as single launches (6%), steps 5 to 44: its capture had failed before | root_kind=capture root_id=4 confidence=medium
+-- test: hangs on the first of several attempts that failed alike
+INSERT INTO fallback (process_id, region, eager_runs, graph_runs, rate, execs, reason,
+  reason_detail, first_step, last_step, capture_id, cost_ns, stack_id)
+VALUES (1, 'step/cycle', 10, 90, 0.06, 2, 'limit', '2 executable graphs exist', 5, 44, 6, 7000, 3);
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id)
+VALUES (1, 6, 2);
+-- expect: step/cycle: 10 of 100 runs went out as single launches (6%), steps 5 to 44: 2 executable graphs exist | root_kind=capture root_id=2
 -- test: quiet at exactly the threshold, with too few runs, and where launches were not recorded
 INSERT INTO fallback (process_id, region, eager_runs, graph_runs, rate, execs, reason,
   reason_detail, first_step, last_step, capture_id, cost_ns, stack_id, known)
