@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 
 namespace gd::facts {
 namespace {
@@ -19,12 +18,9 @@ struct Parts {
 std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process) {
     std::map<std::int64_t, Parts> parts;
     std::map<std::int64_t, DeviceTimeline> timelines;
-    std::unordered_set<std::int64_t> withNodes; // correlations
     for (const DeviceOp& op : process.ops) {
         Parts& device = parts[op.deviceId];
         (op.isComm ? device.comm : device.compute).push_back({op.startNs, op.endNs});
-        if (op.inGraph && op.correlation != 0 && (withNodes.empty() || !withNodes.contains(op.correlation)))
-            withNodes.insert(op.correlation);
     }
     for (std::size_t i = 0; i < process.replays.size(); ++i) {
         const Replay& replay = process.replays[i];
@@ -32,9 +28,8 @@ std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process) {
             continue;
         Parts& device = parts[replay.deviceId];
         DeviceTimeline& timeline = timelines[replay.deviceId];
-        const bool byNodes = replay.byNodes || withNodes.contains(replay.correlation);
-        (byNodes ? timeline.hasNodeReplays : timeline.hasWholeReplays) = true;
-        if (!byNodes)
+        (replay.byNodes ? timeline.hasNodeReplays : timeline.hasWholeReplays) = true;
+        if (!replay.byNodes)
             device.compute.push_back({replay.startNs, replay.endNs});
         device.graphs.push_back({replay.startNs, replay.endNs});
         timeline.replays.push_back(static_cast<std::int32_t>(i));

@@ -9,8 +9,8 @@
 
 namespace gd::facts {
 
-// When one device of one process was busy, and with what. A replay of which node records exist counts by its
-// nodes, any other as a whole.
+// When one device of one process was busy, and with what. A replay that was recorded as a whole counts as a
+// whole, whichever of its nodes were recorded besides; any other by its nodes.
 struct DeviceTimeline {
     std::int64_t deviceId = 0;
     IntervalSet busy; // everything

@@ -107,7 +107,7 @@ CoverageState ProcessData::covered(std::string_view source, std::int64_t fromNs,
     std::int64_t reachedNs = fromNs;
     for (const CoverageSpan& span : found->second) {
         // The last span ends with the process's last record, at which activity may still be running.
-        const bool isLast = &span == &found->second.back();
+        const bool isLast = &span == &found->second.back() && span.toNs >= endNs;
         if (span.toNs <= fromNs && !(isLast && span.toNs >= fromNs))
             continue;
         if (span.fromNs >= toNs && span.fromNs > fromNs)

@@ -138,6 +138,22 @@ TEST(CaptureOutcome, AbandonedWhenTheThreadCapturesAnew) {
     EXPECT_EQ(trace.number("SELECT left_scope FROM capture_outcome WHERE capture_id = 1"), 1);
 }
 
+TEST(CaptureOutcome, AttemptsThatFailAlikeHaveOneRoot) {
+    TraceBuilder trace;
+    const auto place = trace.stack({"wait@5", "region@10"});
+    for (const std::int64_t id : {1, 2}) {
+        trace.capture(id * 1000, {.id = id, .endNs = id * 1000 + 500, .endResult = 901});
+        trace.fail(id, GD_API_STREAM_SYNCHRONIZE, 900, id * 1000 + 100, {.stack = place, .stream = 7});
+    }
+    trace.capture(3000, {.id = 3, .endNs = 3500, .endResult = 901});
+    trace.fail(3, GD_API_MEM_ALLOC, 900, 3100, {.stack = trace.stack({"grow@5"})});
+    trace.capture(4000, {.id = 4, .endNs = 4500, .endResult = 901});
+    trace.fail(4, GD_API_MEM_ALLOC, 900, 4100, {});
+    trace.capture(5000, {.id = 5, .endNs = 5500});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT group_concat(root_capture_id) FROM capture_outcome"), "1,1,3,4,5");
+}
+
 TEST(CaptureOutcome, EndOnTheWrongThread) {
     TraceBuilder trace(10'000);
     trace.capture(100, {});

@@ -8,7 +8,8 @@ TEST(DeviceBusy, UnionOfEverythingInsideTheStep) {
     TraceBuilder trace;
     addSteps(trace, 8, 1000);
     trace.capturedGraph(1, 10, 20, {"gemm"});
-    // Step 3 is [4000, 5000): a kernel reaches in, a replay, overlapping copies, a collective half alone.
+    // On the device step 3 lasts from 4100, when the kernel of step 2 ends, to 4700: a replay, overlapping
+    // copies, a collective half alone.
     trace.kernel("gemm", 3900, 4100);
     trace.replay(1, 4100, 4110, 4200, 4400);
     trace.copy(64, 4300, 4500, {.stream = 9});
@@ -18,19 +19,21 @@ TEST(DeviceBusy, UnionOfEverythingInsideTheStep) {
     const auto value = [&](const char* column) {
         return trace.number("SELECT " + std::string(column) + " FROM device_busy WHERE step = 3");
     };
-    EXPECT_EQ(value("busy_ns"), 100 + 500);
-    EXPECT_EQ(value("busy_without_comm_ns"), 100 + 300);
+    EXPECT_EQ(value("start_ns"), 4100);
+    EXPECT_EQ(value("end_ns"), 4700);
+    EXPECT_EQ(value("busy_ns"), 500);
+    EXPECT_EQ(value("busy_without_comm_ns"), 300);
     EXPECT_EQ(value("comm_ns"), 300);
     EXPECT_EQ(value("exposed_comm_ns"), 200);
     EXPECT_EQ(value("graph_ns"), 200);
     EXPECT_EQ(value("graph_replays"), 1);
     EXPECT_EQ(value("known"), 1);
     EXPECT_EQ(trace.text("SELECT granularity FROM device_busy WHERE step = 3"), "graph");
-    EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 2"), 100);
-    EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 5"), 0);
+    EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 2"), 200);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM device_busy"), 2);
 }
 
-TEST(DeviceBusy, NodesReplaceTheReplayTheyBelongTo) {
+TEST(DeviceBusy, NodesCountWhereTheReplayWasNotRecordedAsAWhole) {
     TraceBuilder trace;
     addSteps(trace, 8, 1000);
     trace.capturedGraph(1, 10, 20, {"gemm"});
@@ -39,9 +42,27 @@ TEST(DeviceBusy, NodesReplaceTheReplayTheyBelongTo) {
     trace.kernel("gemm", 4200, 4300, {.correlation = correlation, .node = 5});
     trace.kernel("gemm", 4500, 4600, {.correlation = correlation, .node = 6});
     build(trace);
+    EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 3"), 400);
+    trace.sql("UPDATE replay SET detail = 'node'");
+    build(trace);
     EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 3"), 200);
     EXPECT_EQ(trace.number("SELECT graph_ns FROM device_busy WHERE step = 3"), 400);
     EXPECT_EQ(trace.text("SELECT granularity FROM device_busy WHERE step = 3"), "node");
+}
+
+TEST(DeviceBusy, AHostThatRunsAheadDoesNotMoveTheStepsOfTheDevice) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 100);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    // All launched within 800 ns; the device takes 1000 ns a step and idles for 100 of them.
+    for (int i = 0; i < 8; ++i)
+        trace.replay(1, (i + 1) * 100, (i + 1) * 100 + 10, 5000 + i * 1000, 5000 + i * 1000 + 900);
+    trace.launch(1, "fill", 450, 7910, 7950, {});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM device_busy WHERE step = 2"), 6900);
+    EXPECT_EQ(trace.number("SELECT end_ns FROM device_busy WHERE step = 2"), 7900);
+    EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 2"), 900);
+    EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 3"), 940);
 }
 
 TEST(DeviceBusy, UnknownWithoutEagerRecords) {
@@ -49,6 +70,7 @@ TEST(DeviceBusy, UnknownWithoutEagerRecords) {
     addSteps(trace, 8, 1000);
     trace.coverage("eager_kernel_activity", "complete", 0, 5500);
     trace.kernel("gemm", 4200, 4300);
+    trace.kernel("gemm", 6200, 6300);
     build(trace);
     EXPECT_EQ(trace.number("SELECT known FROM device_busy WHERE step = 3"), 1);
     EXPECT_EQ(trace.number("SELECT known FROM device_busy WHERE step = 5"), 0);
