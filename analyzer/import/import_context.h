@@ -46,6 +46,7 @@ struct ImportJob {
     std::int64_t nextStackId = 1;
     std::int64_t nextShapeId = 1;
     std::map<std::string, std::int64_t, std::less<>> lastRowId; // by table: rows inserted so far
+    std::map<std::uint64_t, std::int64_t> rankByKey; // processKey -> rank
     // Shapes are interned over all processes.
     using ShapeKey = std::tuple<std::int64_t, std::array<std::uint32_t, 9>>;
     std::map<ShapeKey, std::int64_t> shapeIds;

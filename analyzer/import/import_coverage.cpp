@@ -26,6 +26,7 @@ struct Loss {
     std::int64_t toNs;
     std::uint64_t records;
     raw::Lane lane;
+    std::uint32_t source = 0; // CoverageSource, 0 = whatever the lane carries
 };
 
 // What each lane carries, see collector/raw: history holds what is rare and must not be lost.
@@ -116,6 +117,29 @@ void reportLosses(ProcessImport& process, std::vector<Loss>& losses) {
     }
 }
 
+// Records that somebody else lost before the collector got them (CUPTI's own buffers), each report since the
+// one before.
+void addSourceLosses(ProcessImport& process, std::vector<Loss>& losses) {
+    std::map<std::uint32_t, std::uint64_t> sums;
+    std::map<std::uint32_t, std::int64_t> reportedNs;
+    for (const raw::Loss& record : process.raw().losses) {
+        if (record.source == 0)
+            continue;
+        const std::int64_t toNs = process.time(record.timeNs);
+        const auto previous = reportedNs.try_emplace(record.source, process.startNs).first;
+        losses.push_back({std::min(previous->second, toNs), toNs, record.droppedRecords, raw::Lane::Events,
+            record.source});
+        previous->second = toNs;
+        sums[record.source] += record.droppedRecords;
+    }
+    for (const auto& [source, sum] : sums) {
+        const std::string_view name = coverageSourceName(source);
+        process.issues().dataLoss("source_lost_records", sum,
+            fmt::format("{} records of {} were lost before the collector received them", sum,
+                name.empty() ? "an unknown source" : name));
+    }
+}
+
 std::vector<Interval> recorded(ProcessImport& process, CoverageSource source) {
     std::vector<raw::Coverage> records;
     for (const raw::Coverage& record : process.raw().coverage) {
@@ -148,7 +172,9 @@ std::vector<Interval> recorded(ProcessImport& process, CoverageSource source) {
 std::vector<Interval> degraded(
     std::vector<Interval> intervals, CoverageSource source, const std::vector<Loss>& losses) {
     for (const Loss& loss : losses) {
-        if (!dependsOn(source, loss.lane))
+        const bool concerned = loss.source == 0 ? dependsOn(source, loss.lane)
+                                                : loss.source == static_cast<std::uint32_t>(source);
+        if (!concerned)
             continue;
         std::vector<Interval> cut;
         for (Interval& interval : intervals) {
@@ -212,6 +238,7 @@ Result<void> writeSource(
 Result<void> importCoverage(ProcessImport& process) {
     std::vector<Loss> losses = lossesOf(process);
     reportLosses(process, losses);
+    addSourceLosses(process, losses);
     for (const raw::Issue& record : process.raw().issues) {
         const auto severity = static_cast<raw::IssueSeverity>(std::min<std::uint32_t>(record.severity, 2));
         process.issues().add(

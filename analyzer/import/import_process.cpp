@@ -54,16 +54,24 @@ Place placeOf(ProcessImport& process) {
     const auto number
         = [](std::optional<std::string_view> text) { return text ? parsed(*text) : std::nullopt; };
     Place place{number(fact(process, "rank")), number(fact(process, "world_size"))};
-    // A forked child (a data loader's worker) inherits the variables but is no rank itself.
-    const auto& start = process.raw().start;
-    const bool isChild = start && start->role == static_cast<std::uint32_t>(raw::ProcessRole::ForkedChild);
     for (const RankNames& names : kRankNames) {
-        if (place.rank || isChild)
+        if (place.rank)
             break;
         const Place found{number(envVar(process, names.rank)), number(envVar(process, names.worldSize))};
         if (found.rank && found.worldSize && *found.worldSize > 0)
             place = found;
     }
+    // A forked child (a data loader's worker) inherits its parent's variables and is no rank itself; one with
+    // another number was given it on purpose.
+    auto& ranks = process.job().rankByKey;
+    const auto& start = process.raw().start;
+    if (start && start->parentKey != 0) {
+        const auto parent = ranks.find(start->parentKey);
+        if (parent != ranks.end() && parent->second == place.rank)
+            place.rank.reset();
+    }
+    if (start && place.rank)
+        ranks.emplace(start->processKey, *place.rank);
     return place;
 }
 
@@ -78,8 +86,11 @@ Result<void> importFacts(ProcessImport& process) {
         const auto value = process.text(record.value);
         if (key.empty() || !value || std::find(kColumns.begin(), kColumns.end(), key) != kColumns.end())
             continue;
-        GD_TRY(insert.runWith(
-            process.processId(), *process.text(record.key), isSecretName(key) ? std::string(kMask) : *value));
+        std::string shown = isSecretName(key) ? std::string(kMask) : *value;
+        // A folder has no file name that would be worth keeping.
+        if (key == "working_directory")
+            shown = process.job().cleaner.clean(std::string(process.rawText(record.value)) + "/");
+        GD_TRY(insert.runWith(process.processId(), *process.text(record.key), shown));
     }
     return {};
 }

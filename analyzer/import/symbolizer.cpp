@@ -85,6 +85,20 @@ std::string absolute(std::string_view file, Dwarf_Die* unit) {
     return folder == nullptr ? std::string(file) : fmt::format("{}/{}", folder, file);
 }
 
+std::vector<std::pair<std::uint64_t, std::uint64_t>> executableRanges(Elf* elf) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    std::size_t count = 0;
+    if (elf == nullptr || elf_getphdrnum(elf, &count) != 0)
+        return ranges;
+    for (int i = 0; i < static_cast<int>(count); ++i) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(elf, i, &segment) != nullptr && segment.p_type == PT_LOAD
+            && (segment.p_flags & PF_X) != 0)
+            ranges.emplace_back(segment.p_vaddr, segment.p_vaddr + segment.p_memsz);
+    }
+    return ranges;
+}
+
 // Address ranges of all compile units: for files without .debug_aranges, which clang does not write.
 struct UnitRange {
     Dwarf_Addr from;
@@ -98,6 +112,7 @@ struct Symbolizer::Module {
     ModuleState state = ModuleState::missing;
     Session session;
     Dwfl_Module* module = nullptr;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> code; // executable file addresses
     std::optional<std::vector<UnitRange>> units;
     std::unordered_map<std::uint64_t, std::vector<SymbolFrame>> frames; // by return address
 
@@ -134,7 +149,7 @@ Symbolizer::Module& Symbolizer::open(const ModuleKey& key) {
         return module;
     // Makes the main file known; the build id is read from it.
     GElf_Addr bias = 0;
-    dwfl_module_getelf(module.module, &bias);
+    module.code = executableRanges(dwfl_module_getelf(module.module, &bias));
     const unsigned char* bits = nullptr;
     GElf_Addr address = 0;
     const int size = dwfl_module_build_id(module.module, &bits, &address);
@@ -196,8 +211,13 @@ void Symbolizer::Module::addScopes(Dwarf_Die* unit, Dwarf_Addr address, std::vec
         const char* name = dwarf_linesrc(source, nullptr, nullptr);
         file = absolute(name == nullptr ? "" : name, unit);
     }
+    // dwarf_getscopes goes on from an inlined function into the place of its definition; the callers are the
+    // parents in the tree.
+    Dwarf_Die* around = nullptr;
+    const int depth = dwarf_getscopes(unit, address, &around);
+    const std::unique_ptr<Dwarf_Die, void (*)(void*)> aroundOwner(around, std::free);
     Dwarf_Die* scopes = nullptr;
-    const int count = dwarf_getscopes(unit, address, &scopes);
+    const int count = depth > 0 ? dwarf_getscopes_die(&around[0], &scopes) : 0;
     const std::unique_ptr<Dwarf_Die, void (*)(void*)> owner(scopes, std::free);
     Dwarf_Files* files = nullptr;
     std::size_t fileCount = 0;
@@ -229,7 +249,11 @@ void Symbolizer::Module::addScopes(Dwarf_Die* unit, Dwarf_Addr address, std::vec
 
 void Symbolizer::Module::resolve(std::uint64_t fileAddress, std::vector<SymbolFrame>& out) {
     GElf_Addr loadBias = 0;
-    if (dwfl_module_getelf(module, &loadBias) == nullptr)
+    const bool isCode = std::any_of(code.begin(), code.end(), [fileAddress](const auto& range) {
+        return fileAddress >= range.first && fileAddress < range.second;
+    });
+    // Functions that the linker threw away keep their description, at address 0.
+    if (!isCode || dwfl_module_getelf(module, &loadBias) == nullptr)
         return;
     const Dwarf_Addr address = fileAddress + loadBias;
     Dwarf_Addr bias = 0;
@@ -238,10 +262,13 @@ void Symbolizer::Module::resolve(std::uint64_t fileAddress, std::vector<SymbolFr
         addScopes(unit, address - bias, out);
     if (!out.empty() && !out.back().function.empty())
         return;
-    GElf_Sym symbol;
+    GElf_Sym symbol{};
     GElf_Off offset = 0;
     const char* name = dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-    if (name == nullptr || *name == '\0')
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    // The nearest symbol may lie far before; those of hand-written code have no size.
+    const bool covers = symbol.st_size == 0 || offset < symbol.st_size;
+    if (name == nullptr || *name == '\0' || !covers || (type != STT_FUNC && type != STT_GNU_IFUNC))
         return;
     if (out.empty())
         out.emplace_back();

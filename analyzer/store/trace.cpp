@@ -102,7 +102,7 @@ int schemaVersion() {
 
 Result<void> createRawTables(Db& db) {
     for (const schema::RawSchema& file : schema::rawSchemas())
-        GD_TRY(db.exec(file.sql).context("{}", file.name));
+        GD_TRY(db.exec(file.sql));
     GD_TRY(db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId)));
     return db.exec(fmt::format("PRAGMA user_version = {}", schemaVersion()));
 }

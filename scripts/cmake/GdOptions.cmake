@@ -22,6 +22,7 @@ find_package(SQLite3 3.40 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_library(GD_LIBDW dw REQUIRED)
+find_library(GD_LIBELF elf REQUIRED)
 
 set(gd_summary "")
 macro(gd_note feature state why)

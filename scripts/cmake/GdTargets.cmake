@@ -21,7 +21,7 @@ if(GD_STATIC_DEPS)
     add_library(gd_fmt ALIAS fmt::fmt-header-only)
 else()
     target_link_libraries(gd_sqlite INTERFACE SQLite::SQLite3)
-    target_link_libraries(gd_dw INTERFACE ${GD_LIBDW})
+    target_link_libraries(gd_dw INTERFACE ${GD_LIBDW} ${GD_LIBELF})
     add_library(gd_fmt ALIAS fmt::fmt)
 endif()
 

@@ -5,7 +5,7 @@
 // checksumming the same segment, tells a slow machine from a slow importer. --check: fails when the budgets
 // are missed, with 5 x slack for the time.
 #include "analyzer/import/importer.h"
-#include "tests/support/raw_spool.h"
+#include "tests/support/spool_writer.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ double secondsSince(Clock::time_point start) {
 // 2 devices x 3 streams, replays of 200 nodes with 10 % eager kernels between them, 800 launch shapes,
 // neighbours out of order as CUPTI delivers them.
 void writeSpool(const std::filesystem::path& folder, std::size_t count) {
-    test::RawSpool spool(folder);
+    test::SpoolWriter spool(folder);
     spool.start();
     for (std::uint32_t shape = 1; shape <= 800; ++shape) {
         raw::KernelShape record{};

@@ -4,7 +4,7 @@
 #include "analyzer/import/importer.h"
 #include "analyzer/store/readers.h"
 #include "analyzer/store/trace.h"
-#include "tests/support/raw_spool.h"
+#include "tests/support/spool_writer.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

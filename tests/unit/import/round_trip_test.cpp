@@ -16,7 +16,7 @@ constexpr std::int64_t kStart = 1'000'000'000;
 
 class RoundTrip : public test::ImportFixture {
 protected:
-    test::RawSpool& builder() {
+    test::SpoolWriter& builder() {
         if (!m_builder) {
             m_builder.emplace(spool());
             m_builder->start();
@@ -30,7 +30,7 @@ protected:
     }
 
 private:
-    std::optional<test::RawSpool> m_builder;
+    std::optional<test::SpoolWriter> m_builder;
 };
 
 TEST_F(RoundTrip, ProcessAndItsFacts) {
@@ -591,6 +591,35 @@ TEST_F(RoundTrip, CoverageIntervalsAreClosed) {
     EXPECT_EQ(one("SELECT count(DISTINCT source) FROM coverage"), "16");
     EXPECT_EQ(one("SELECT process_id, severity, detail FROM trace_issue WHERE code = 'second_subscriber'"),
         "1|data_loss|another tool is there");
+}
+
+TEST_F(RoundTrip, SeveralProcessesOfOneJobShareAClock) {
+    auto& b = builder();
+    b.fact("rank", "0");
+    b.end(kStart + 5000);
+    b.writeSegment();
+    // Forked two microseconds later, after a step of the wall clock that must not shift it.
+    test::SpoolWriter child(spool(), 4712, "node7", kStart + 2000, 0xbeef);
+    child.start(1'700'000'000'000'000'000 + 77, 0x0123456789abcdef);
+    child.fact("rank", "0");
+    child.writeSegment();
+    // Another host, with another CLOCK_MONOTONIC.
+    test::SpoolWriter remote(spool(), 50, "node8", 9'000, 0xcafe);
+    remote.start(1'700'000'000'999'995'000);
+    remote.fact("rank", "1");
+    remote.writeSegment();
+    importer::ImportOptions options;
+    options.command.emplace();
+    options.command->pid = 4711;
+    options.command->exitSignal = 9;
+    const auto summary = import(options);
+    EXPECT_EQ(summary.processes, 3);
+    EXPECT_THAT(rows("SELECT process_id, pid, host, rank, role, parent_process_id, start_ns, exit_signal, "
+                     "exit_status FROM "
+                     "process ORDER BY process_id"),
+        ElementsAre("1|4711|node7|0|primary|NULL|0|9|NULL", "2|4712|node7|NULL|forked_child|1|2000|NULL|NULL",
+            "3|50|node8|1|primary|NULL|4000|NULL|NULL"));
+    EXPECT_EQ(one("SELECT exit_reason FROM process WHERE process_id = 1"), "ended by signal 9");
 }
 
 TEST_F(RoundTrip, LongStringsAreJoined) {

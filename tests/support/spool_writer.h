@@ -27,14 +27,14 @@ namespace gd::test {
 /// Writes the segment (and ring) of one made-up process by the format in collector/raw, with nothing of the
 /// collector itself. One chunk is open for the history and one for each thread; closed chunks lie in the
 /// segment in the order in which they were closed.
-class RawSpool {
+class SpoolWriter {
 public:
     struct Chunk {
         raw::ChunkHeader header;
         std::vector<char> payload;
     };
 
-    explicit RawSpool(std::filesystem::path folder, std::uint32_t pid = 4711, std::string host = "node7",
+    explicit SpoolWriter(std::filesystem::path folder, std::uint32_t pid = 4711, std::string host = "node7",
         std::int64_t startNs = 1'000'000'000, std::uint64_t key = 0x0123456789abcdef)
         : m_folder(std::move(folder))
         , m_pid(pid)
