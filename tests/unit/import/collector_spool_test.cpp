@@ -121,7 +121,7 @@ TEST_F(CollectorSpool, EveryAcknowledgedRecordSurvivesSigkill) {
             for (std::size_t t = 0; t < 4; ++t) {
                 threads.emplace_back([done, t] {
                     for (std::uint64_t i = 1; i < 100'000; ++i) {
-                        call(GD_API_EVENT_QUERY, 0, i * 4 + t);
+                        call(GD_API_EVENT_RECORD, 0, i * 4 + t);
                         done->calls[t].store(i);
                     }
                 });
