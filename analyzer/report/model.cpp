@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -217,14 +218,13 @@ Result<Report> readTrace(Db& trace, const std::string& path) {
 }
 
 void addFindings(Report& report, std::vector<rules::Finding> findings,
-    std::vector<rules::RuleOutcome> outcomes, const std::vector<Error>& broken) {
+    std::vector<rules::RuleOutcome> outcomes, std::vector<Issue> issues) {
     std::stable_sort(findings.begin(), findings.end(), rules::comesBefore);
     std::stable_sort(
         outcomes.begin(), outcomes.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     report.findings = std::move(findings);
     report.rules = std::move(outcomes);
-    for (const Error& error : broken)
-        report.issues.push_back({std::nullopt, "error", "rule_broken", 1, error.message});
+    std::move(issues.begin(), issues.end(), std::back_inserter(report.issues));
     sortIssues(report.issues);
 }
 

@@ -111,11 +111,11 @@ struct Report {
 // are missing leave their part empty. Fails when the trace cannot be read.
 Result<Report> readTrace(Db& trace, const std::string& path);
 
-// Puts what the rules found into the report and keeps what the filter wants. Findings without a rank or step
-// (environment) pass every filter: they concern all.
+// Puts what the rules found, and what was wrong with rules, into the report.
 void addFindings(Report& report, std::vector<rules::Finding> findings,
-    std::vector<rules::RuleOutcome> outcomes, const std::vector<Error>& broken);
-// The steps' times come from the trace. A rank or step that the trace does not have is a usage error.
+    std::vector<rules::RuleOutcome> outcomes, std::vector<Issue> issues);
+// Keeps what the filter wants. Findings without a rank or step (environment) pass every filter: they concern
+// all. The steps' times come from the trace. A rank or step that the trace does not have is a usage error.
 Result<void> applyFilter(Report& report, Db& trace, const Filter& filter);
 
 // Heads at or above a severity.

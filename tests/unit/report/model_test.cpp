@@ -130,10 +130,11 @@ TEST(ReportModel, AFilterOutsideTheTraceIsAUsageError) {
     EXPECT_EQ(steps.error().code, ErrorCode::usage);
 }
 
-TEST(ReportModel, ABrokenRuleIsAnIssue) {
-    Report report;
-    report::addFindings(report, {}, {}, {Error(ErrorCode::badInput, "x.sql:3: expected a query")});
-    ASSERT_EQ(report.issues.size(), 1u);
+TEST(ReportModel, IssuesOfRulesStandWithThoseOfTheTrace) {
+    Db db = trace(kTwoRanks);
+    Report report = report::readTrace(db, "x.gdt").value();
+    report::addFindings(report, {}, {}, {{std::nullopt, "error", "aaa", 1, "x.sql:3: expected a query"}});
+    ASSERT_EQ(report.issues.size(), 4u);
     EXPECT_EQ(report.issues[0].detail, "x.sql:3: expected a query");
 }
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/analysis.h"
+
+#include "analyzer/facts/facts.h"
+#include "analyzer/rules/rule_runner.h"
+#include "cli/common.h"
+
+#include <charconv>
+#include <limits>
+
+namespace gd::cli {
+namespace {
+
+Result<std::int64_t> stepNumber(std::string_view text, std::string_view whole) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0)
+        return fail(ErrorCode::usage, "--steps {}: two step numbers A:B are expected", whole);
+    return value;
+}
+
+std::vector<report::Issue> issuesOf(const rules::RuleSet& set, const rules::RuleRun& run) {
+    std::vector<report::Issue> out;
+    for (const Error& error : set.broken)
+        out.push_back({std::nullopt, "error", "rule_broken", 1, error.message});
+    for (const rules::RuleIssue& issue : run.issues)
+        out.push_back({std::nullopt, issue.severity, issue.code, issue.count, issue.detail});
+    return out;
+}
+
+} // namespace
+
+Result<store::Trace> openTrace(const std::string& path) {
+    GD_TRY_ASSIGN(auto trace, store::Trace::open(path));
+    GD_TRY_ASSIGN(
+        const auto version, trace.db().queryText("SELECT value FROM meta WHERE key = 'facts_version'"));
+    if (version == fmt::format("{}", facts::kFactsVersion))
+        return trace;
+    facts::FactsOptions options;
+    options.inTempSchema = true;
+    GD_TRY_ASSIGN(options.stepRange, trace.db().queryText("SELECT value FROM meta WHERE key = 'step_range'"));
+    if (options.stepRange && options.stepRange->empty())
+        options.stepRange.reset();
+    GD_TRY(facts::buildFacts(trace.db(), options).context("{}: building facts", path));
+    return trace;
+}
+
+Result<rules::RuleSet> loadAllRules(const std::vector<std::string>& added) {
+    const std::filesystem::path own = installation().rules;
+    if (!std::filesystem::is_directory(own))
+        return fail(ErrorCode::notFound,
+            "the rules of this installation are missing: {} is expected beside the program", own.string());
+    std::vector<std::string> folders = {own.string()};
+    folders.insert(folders.end(), added.begin(), added.end());
+    return rules::loadRules(folders);
+}
+
+Result<report::Report> judge(const std::string& tracePath, const JudgeOptions& options) {
+    GD_TRY_ASSIGN(auto trace, openTrace(tracePath));
+    GD_TRY_ASSIGN(const auto set, loadAllRules(options.ruleFolders));
+    rules::RunOptions run;
+    run.params = options.params;
+    run.precedence = set.precedence;
+    run.frames = set.frames;
+    GD_TRY_ASSIGN(auto result, rules::runRules(trace.db(), set.rules, run));
+    GD_TRY_ASSIGN(auto report, report::readTrace(trace.db(), tracePath));
+    std::vector<report::Issue> issues = issuesOf(set, result);
+    report::addFindings(report, std::move(result.findings), std::move(result.outcomes), std::move(issues));
+    GD_TRY(report::applyFilter(report, trace.db(), options.filter));
+    return report;
+}
+
+Result<std::pair<std::int64_t, std::int64_t>> parseSteps(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos || text == ":")
+        return fail(ErrorCode::usage, "--steps {}: two step numbers A:B are expected", text);
+    std::pair<std::int64_t, std::int64_t> steps = {0, std::numeric_limits<std::int64_t>::max()};
+    if (colon > 0) {
+        GD_TRY_ASSIGN(steps.first, stepNumber(text.substr(0, colon), text));
+    }
+    if (colon + 1 < text.size()) {
+        GD_TRY_ASSIGN(steps.second, stepNumber(text.substr(colon + 1), text));
+    }
+    if (steps.first > steps.second)
+        return fail(ErrorCode::usage, "--steps {}: the first step is after the last", text);
+    return steps;
+}
+
+std::optional<rules::Severity> failOnFrom(std::string_view word) {
+    return rules::severityFrom(word);
+}
+
+} // namespace gd::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/result.h"
+#include "analyzer/report/model.h"
+#include "analyzer/rules/rule_set.h"
+#include "analyzer/store/trace.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gd::cli {
+
+// Opens a trace for reading; facts of another version are built into the connection.
+Result<store::Trace> openTrace(const std::string& path);
+
+// The rules of this installation and then those of the folders that the user added.
+Result<rules::RuleSet> loadAllRules(const std::vector<std::string>& added);
+
+struct JudgeOptions {
+    std::vector<std::string> ruleFolders; // --rules
+    std::vector<std::string> params; // --param
+    report::Filter filter;
+};
+
+// Runs all rules over a trace: everything a report says.
+Result<report::Report> judge(const std::string& tracePath, const JudgeOptions& options);
+
+// "A:B", "A:" or ":B", inclusive on both sides.
+Result<std::pair<std::int64_t, std::int64_t>> parseSteps(std::string_view text);
+
+// "info", "warning", "error"; "never" gives nullopt.
+std::optional<rules::Severity> failOnFrom(std::string_view word);
+
+} // namespace gd::cli

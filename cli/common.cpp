@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/common.h"
+
+#include "analyzer/base/text.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace gd::cli {
+namespace {
+
+// CLI11's words on one line, without a full stop.
+std::string oneSentence(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    while (!text.empty() && (text.back() == '.' || text.back() == ' '))
+        text.pop_back();
+    return text;
+}
+
+bool writeAll(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(fd, text.data(), text.size());
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+} // namespace
+
+void note(std::string_view command, std::string_view sentence) {
+    std::string line = "graphdoctor";
+    if (!command.empty())
+        line += fmt::format(" {}", command);
+    line += fmt::format(": {}\n", base::escapeForTerminal(sentence));
+    writeAll(STDERR_FILENO, line);
+}
+
+int refuse(std::string_view command, const Error& error) {
+    note(command, error.message);
+    return base::exitStatus(error.code);
+}
+
+std::optional<int> parseArguments(CLI::App& app, const Arguments& arguments) {
+    Arguments reversed(arguments.rbegin(), arguments.rend());
+    try {
+        app.parse(reversed);
+        return std::nullopt;
+    } catch (const CLI::CallForHelp&) {
+        // Help of the subcommand that was asked, such as `rules test --help`.
+        const CLI::App* asked = &app;
+        while (!asked->get_subcommands().empty())
+            asked = asked->get_subcommands().front();
+        return print("", asked->help()) ? kOk : kUnusable;
+    } catch (const CLI::ParseError& error) {
+        const std::string name = app.get_name();
+        note("", fmt::format("{}: {}; see graphdoctor help {}", name, oneSentence(error.what()), name));
+        return kUsage;
+    }
+}
+
+void describe(CLI::App& app, std::string_view name, std::string_view summary, std::string_view examples) {
+    app.name(std::string(name));
+    std::string first(summary);
+    if (!first.empty())
+        first[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(first[0])));
+    app.description(fmt::format("{}.", first));
+    app.footer(fmt::format("\nExamples:\n{}", examples));
+    app.get_formatter()->column_width(34);
+    app.set_help_flag("-h,--help", "print this help and exit");
+}
+
+bool print(std::string_view command, std::string_view text) {
+    if (writeAll(STDOUT_FILENO, text) || errno == EPIPE)
+        return true;
+    note(command, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
+    return false;
+}
+
+Result<void> writeFile(const std::string& path, std::string_view text) {
+    const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(errno));
+    bool good = writeAll(fd, text);
+    int error = errno;
+    if (::close(fd) != 0 && good) {
+        good = false;
+        error = errno;
+    }
+    if (good && std::rename(temporary.c_str(), path.c_str()) != 0) {
+        good = false;
+        error = errno;
+    }
+    if (good)
+        return {};
+    ::unlink(temporary.c_str());
+    return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(error));
+}
+
+bool wantsColor(std::string_view mode, int fd) {
+    if (mode != "auto")
+        return mode == "always";
+    const char* noColor = std::getenv("NO_COLOR"); // any value but the empty one, see no-color.org
+    const char* terminal = std::getenv("TERM");
+    return (noColor == nullptr || *noColor == '\0') && isatty(fd) == 1
+        && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+}
+
+CLI::Validator colorModes() {
+    return CLI::IsMember({"auto", "always", "never"});
+}
+
+Installation installation() {
+    std::error_code error;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+    const std::filesystem::path prefix = program.parent_path().parent_path();
+    return {prefix / "share" / "graphdoctor" / "rules",
+        prefix / "lib" / "graphdoctor" / "libgraphdoctor_collector.so"};
+}
+
+} // namespace gd::cli

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/make_trace.h"
+
+#include "analyzer/facts/facts.h"
+#include "cli/progress.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace gd::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path makingName(const std::string& output) {
+    fs::path path(output);
+    path.replace_filename(fmt::format(".{}.{}.making", path.filename().string(), getpid()));
+    return path;
+}
+
+// Messages name the file that the user asked for.
+Error renamed(Error error, const std::string& from, const std::string& to) {
+    for (std::size_t at = error.message.find(from); at != std::string::npos;
+         at = error.message.find(from, at))
+        error.message.replace(at, from.size(), to);
+    return error;
+}
+
+Result<void> addIssues(Db& db, const std::vector<RunIssue>& issues) {
+    GD_TRY_ASSIGN(auto insert,
+        db.prepare("INSERT INTO trace_issue(severity, code, count, detail) VALUES ('info', ?, 1, ?)"));
+    // What the collector wrote about a source that nobody fed is replaced by the reason why.
+    GD_TRY_ASSIGN(auto drop, db.prepare("DELETE FROM coverage WHERE source = ?"));
+    GD_TRY_ASSIGN(auto absent,
+        db.prepare("INSERT INTO coverage(process_id, source, from_ns, to_ns, state, reason) "
+                   "SELECT process_id, ?, start_ns, end_ns, 'absent', ? FROM process WHERE runtime = 'cuda' "
+                   "OR ? NOT IN ('callbacks', 'graph_trace')"));
+    for (const RunIssue& issue : issues) {
+        GD_TRY(insert.runWith(issue.code, issue.detail));
+        for (const std::string& source : issue.absentSources) {
+            GD_TRY(drop.runWith(source));
+            GD_TRY(absent.runWith(source, issue.detail, source));
+        }
+    }
+    return {};
+}
+
+Result<void> addEnds(Db& db, const TraceWish& wish) {
+    GD_TRY_ASSIGN(auto update,
+        db.prepare("UPDATE process SET exit_status = ?, exit_signal = ?, exit_reason = NULL WHERE pid = ?"));
+    for (const auto& [pid, status] : wish.ends) {
+        const bool signalled = status > 128;
+        GD_TRY(update.runWith(signalled ? std::optional<std::int64_t>() : status,
+            signalled ? std::optional<std::int64_t>(status - 128) : std::nullopt, pid));
+    }
+    if (!wish.level.empty()) {
+        GD_TRY_ASSIGN(auto meta, db.prepare("INSERT OR REPLACE INTO meta(key, value) VALUES ('level', ?)"));
+        GD_TRY(meta.runWith(wish.level));
+    }
+    return {};
+}
+
+Result<void> complete(const fs::path& making, const TraceWish& wish) {
+    GD_TRY_ASSIGN(auto db, Db::openReadWrite(making.string()));
+    {
+        GD_TRY_ASSIGN(auto transaction, Transaction::begin(db));
+        GD_TRY(addIssues(db, wish.issues));
+        GD_TRY(addEnds(db, wish));
+        GD_TRY(transaction.commit());
+    }
+    facts::FactsOptions facts;
+    if (!wish.stepRange.empty())
+        facts.stepRange = wish.stepRange;
+    GD_TRY(facts::buildFacts(db, facts));
+    return db.close();
+}
+
+Result<importer::ImportSummary> make(const fs::path& making, const TraceWish& wish) {
+    importer::ImportOptions options;
+    options.force = true; // the working file is ours alone
+    if (wish.redact)
+        options.redactKey = importer::RedactKey::random();
+    options.command = wish.command;
+    options.stepRange = wish.stepRange;
+    Progress progress("importing");
+    options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+    GD_TRY_ASSIGN(auto summary, importer::importSpools(wish.spools, making, options));
+    GD_TRY(complete(making, wish));
+    // link() and not rename(): it never takes the place of a file that appeared meanwhile.
+    const int done = wish.replace ? ::rename(making.c_str(), wish.output.c_str())
+                                  : ::link(making.c_str(), wish.output.c_str());
+    if (done != 0)
+        return fail(ErrorCode::io, "{} cannot be made: {}", wish.output, std::strerror(errno));
+    summary.trace = wish.output;
+    std::error_code error;
+    summary.traceBytes = fs::file_size(wish.output, error);
+    return summary;
+}
+
+} // namespace
+
+std::vector<std::string> unfinishedFiles(const std::string& output) {
+    const fs::path making = makingName(output);
+    fs::path part = making;
+    part.replace_filename(fmt::format(".{}.{}.part", making.filename().string(), getpid()));
+    return {making.string(), part.string()};
+}
+
+Result<importer::ImportSummary> makeTrace(const TraceWish& wish) {
+    const fs::path making = makingName(wish.output);
+    auto summary = make(making, wish);
+    ::unlink(making.c_str());
+    if (!summary)
+        return renamed(std::move(summary).error(), making.string(), wish.output);
+    return summary;
+}
+
+} // namespace gd::cli

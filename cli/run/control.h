@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/result.h"
+#include "collector/raw/control_page.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace gd::run {
+
+std::optional<raw::RecordingLevel> levelFrom(std::string_view word); // light, standard, full
+
+// The control page of a spool folder, mapped for writing. The collector of every process of the job follows
+// it within 50 ms.
+class Control {
+public:
+    struct Start {
+        raw::RecordingLevel level = raw::RecordingLevel::Standard;
+        bool redact = false;
+        std::uint64_t maxEventBytes = 0; // per process, 0 = unlimited
+    };
+    // Makes the page; the magic is stored last, so that a reader sees all of it or nothing.
+    static Result<Control> create(const std::filesystem::path& spool, const Start& start);
+    // Opens the page of a running job.
+    static Result<Control> open(const std::filesystem::path& spool);
+    Control(Control&& other) noexcept;
+    Control& operator=(Control&&) = delete;
+    ~Control();
+
+    void setLevel(raw::RecordingLevel level);
+    raw::RecordingLevel level() const;
+
+private:
+    explicit Control(raw::ControlPage* page)
+        : m_page(page) { }
+
+    raw::ControlPage* m_page;
+};
+
+} // namespace gd::run

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/result.h"
+#include "cli/analysis.h"
+#include "cli/report_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gd::cli {
+
+// What `graphdoctor run` was asked to do, checked as far as that goes before the job starts.
+struct RunOptions {
+    std::string output; // pattern of -o, empty = the default name
+    std::string level = "standard";
+    std::string stepRange;
+    std::string maxSize = "4GB";
+    std::int64_t maxSizeBytes = 0;
+    bool redact = false;
+    bool force = false;
+    bool printEnv = false;
+    bool noReport = false;
+    std::string failOn; // empty = not asked
+    std::vector<std::string> reportTexts;
+    std::vector<ReportWish> reports;
+    JudgeOptions judge;
+    std::vector<std::string> command;
+
+    std::optional<rules::Severity> gate() const { return failOnFrom(failOn); }
+};
+
+// Reads the arguments of `run`. A value in `stop`: end with that status.
+struct ParsedRun {
+    RunOptions options;
+    std::optional<int> stop;
+};
+ParsedRun parseRun(const std::vector<std::string>& arguments);
+
+} // namespace gd::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/environment.h"
+
+#include "tests/unit/run/temporary_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+using namespace gd::run;
+using testing::Contains;
+using testing::Pair;
+
+namespace {
+
+EnvironmentWish wish() {
+    EnvironmentWish out;
+    out.collector = {"/lib/collector.so", true, true, true, false, true};
+    out.spool = "/tmp/spool";
+    out.host = "here";
+    out.level = "light";
+    return out;
+}
+
+TEST(Environment, SetsWhatTheCollectorServes) {
+    const EnvironmentPlan plan = planEnvironment(wish(), gd::test::Variables{});
+    EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_SPOOL", "/tmp/spool")));
+    EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_LEVEL", "light")));
+    EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_TOOL64_PATH", "/lib/collector.so")));
+    EXPECT_THAT(plan.set, Contains(Pair("CUDA_INJECTION64_PATH", "/lib/collector.so")));
+    EXPECT_THAT(plan.set, testing::Not(Contains(Pair("NCCL_PROFILER_PLUGIN", testing::_))));
+    EXPECT_TRUE(plan.kept.empty());
+}
+
+TEST(Environment, KeepsVariablesOfAnotherTool) {
+    const EnvironmentPlan plan = planEnvironment(wish(),
+        gd::test::Variables{
+            {{"CUDA_INJECTION64_PATH", "/opt/other.so"}, {"NVTX_INJECTION64_PATH", "/lib/collector.so"}}});
+    ASSERT_EQ(plan.kept.size(), 1u);
+    EXPECT_EQ(plan.kept[0].name, "CUDA_INJECTION64_PATH");
+    EXPECT_EQ(plan.kept[0].value, "/opt/other.so");
+    EXPECT_THAT(plan.set, testing::Not(Contains(Pair("CUDA_INJECTION64_PATH", testing::_))));
+}
+
+TEST(Environment, ReplacesAndRemovesWhatAnOuterRunSet) {
+    setenv("GRAPHDOCTOR_SPOOL", "/outer", 1);
+    setenv("GRAPHDOCTOR_STEP_RANGE", "outer", 1);
+    const std::vector<std::string> all = environmentWith(planEnvironment(wish(), readVariable));
+    EXPECT_EQ(std::count_if(
+                  all.begin(), all.end(), [](const auto& v) { return v.starts_with("GRAPHDOCTOR_SPOOL="); }),
+        1);
+    EXPECT_THAT(all, Contains("GRAPHDOCTOR_SPOOL=/tmp/spool"));
+    EXPECT_THAT(all, testing::Not(Contains(testing::StartsWith("GRAPHDOCTOR_STEP_RANGE="))));
+    unsetenv("GRAPHDOCTOR_SPOOL");
+    unsetenv("GRAPHDOCTOR_STEP_RANGE");
+}
+
+TEST(Environment, ReadsWhatALibraryOffersFromItsNames) {
+    const gd::test::TemporaryFolder folder;
+    const auto path = folder.path() / "lib.so";
+    const char names[] = "\0InitializeInjectionNvtx2\0graphdoctor_runtime_attach\0ncclProfiler_v5\0";
+    std::ofstream(path, std::ios::binary).write(names, sizeof names);
+    const CollectorLibrary library = inspectCollector(path.string());
+    EXPECT_TRUE(library.exists);
+    EXPECT_FALSE(library.cudaInjection); // only a longer name begins like it
+    EXPECT_TRUE(library.nvtxInjection);
+    EXPECT_TRUE(library.runtimeTable);
+    EXPECT_TRUE(library.ncclPlugin);
+    EXPECT_FALSE(inspectCollector((folder.path() / "missing").string()).exists);
+}
+
+TEST(Environment, QuotesForAShell) {
+    EXPECT_EQ(shellWord("plain/path-1.gdt"), "plain/path-1.gdt");
+    EXPECT_EQ(shellWord("it's $HOME"), "'it'\\''s $HOME'");
+    EXPECT_EQ(shellWord(""), "''");
+    EXPECT_EQ(shellCommand({"a", "b c"}), "a 'b c'");
+}
+
+} // namespace
