@@ -67,7 +67,7 @@ Result<bool> writeCsv(Statement& select) {
                 return false;
             out.clear();
         }
-        if (!row)
+        if (!row || readerLeft())
             return true;
         for (int i = 0; i < select.columnCount(); ++i)
             out += (i == 0 ? "" : ",") + csvCell(cellText(select, i));
@@ -87,7 +87,7 @@ Result<bool> writeJsonRows(Statement& select) {
                 return false;
             out.clear();
         }
-        if (!row)
+        if (!row || readerLeft())
             return true;
         nlohmann::ordered_json object;
         for (int i = 0; i < select.columnCount(); ++i)

@@ -36,6 +36,8 @@ bool writeAll(int fd, std::string_view text) {
     return true;
 }
 
+bool g_readerLeft = false;
+
 } // namespace
 
 void note(std::string_view command, std::string_view sentence) {
@@ -81,10 +83,17 @@ void describe(CLI::App& app, std::string_view name, std::string_view summary, st
 }
 
 bool print(std::string_view command, std::string_view text) {
-    if (writeAll(STDOUT_FILENO, text) || errno == EPIPE)
+    if (writeAll(STDOUT_FILENO, text))
+        return true;
+    g_readerLeft = errno == EPIPE;
+    if (g_readerLeft)
         return true;
     note(command, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
     return false;
+}
+
+bool readerLeft() {
+    return g_readerLeft;
 }
 
 Result<void> writeFile(const std::string& path, std::string_view text) {

@@ -32,6 +32,8 @@ void describe(CLI::App& app, std::string_view name, std::string_view summary, st
 
 // Writes to stdout; false (with a note) when that fails, such as on a full disk. A closed pipe is no failure.
 bool print(std::string_view command, std::string_view text);
+// Whether the reader of stdout has gone: there is no use in writing more.
+bool readerLeft();
 // Writes a whole file or nothing: to a temporary name in its folder, then renamed.
 Result<void> writeFile(const std::string& path, std::string_view text);
 
