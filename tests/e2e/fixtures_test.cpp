@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spools recorded on a GPU (tests/fixtures) through import, facts, rules and report: what was found once must
+// be found for ever. What each must give stands in its expected.json.
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::vector<std::string> fixtureNames() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(GD_FIXTURES)) {
+        if (fs::exists(entry.path() / "expected.json")) {
+            names.push_back(entry.path().filename());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+struct Output {
+    int status;
+    std::string text;
+};
+
+Output run(const std::string& command) {
+    Output out{-1, {}};
+    std::FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+        return out;
+    }
+    char buffer[4096];
+    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+        out.text.append(buffer, got);
+    }
+    const int status = pclose(pipe);
+    out.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return out;
+}
+
+class Fixture : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        m_work = fs::temp_directory_path() / ("gd-fixture-" + GetParam() + "-" + std::to_string(::getpid()));
+        fs::remove_all(m_work);
+        fs::create_directories(m_work);
+        // Importing marks a spool as imported, so it works on a copy.
+        fs::copy(fs::path(GD_FIXTURES) / GetParam() / "spool", m_work / "spool", fs::copy_options::recursive);
+        fs::permissions(m_work / "spool", fs::perms::owner_all);
+    }
+    void TearDown() override { fs::remove_all(m_work); }
+
+    json expected() const {
+        std::ifstream file(fs::path(GD_FIXTURES) / GetParam() / "expected.json");
+        return json::parse(file);
+    }
+    json report() const {
+        const std::string trace = m_work / "out.gdt";
+        const Output import
+            = run("'" GD_PROGRAM "' import '" + (m_work / "spool").string() + "' -o '" + trace + "' 2>&1");
+        EXPECT_EQ(import.status, 0) << import.text;
+        const Output report = run("'" GD_PROGRAM "' report '" + trace + "' --format json --fail-on never");
+        EXPECT_EQ(report.status, 0) << report.text;
+        return json::parse(report.text, nullptr, false);
+    }
+
+    fs::path m_work;
+};
+
+TEST_P(Fixture, GivesWhatItGaveOnTheDevice) {
+    const json want = expected();
+    const json got = report();
+    ASSERT_TRUE(got.is_object());
+    std::vector<json> serious;
+    for (const json& finding : got["findings"]) {
+        if (finding["severity"] == "error" || finding["severity"] == "warning") {
+            serious.push_back(finding);
+        }
+    }
+    if (want["first"].is_null()) {
+        EXPECT_TRUE(serious.empty()) << serious[0].dump(1);
+        return;
+    }
+    ASSERT_FALSE(serious.empty());
+    EXPECT_EQ(serious[0]["rule"], want["first"]) << serious[0].dump(1);
+    if (want.contains("line")) {
+        ASSERT_FALSE(serious[0]["locations"].empty());
+        EXPECT_EQ(serious[0]["locations"][0]["file"], want["file"]);
+        EXPECT_EQ(serious[0]["locations"][0]["line"], want["line"]);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, Fixture, testing::ValuesIn(fixtureNames()), [](const auto& one) {
+    std::string name = one.param;
+    std::replace_if(
+        name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+    return name;
+});
+
+} // namespace
