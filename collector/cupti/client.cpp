@@ -4,6 +4,7 @@
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/driver_api.h"
 #include "collector/session/sink.h"
+#include "collector/stacks/leading_frames.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -74,6 +75,7 @@ bool Client::start() noexcept {
     } catch (...) {
         return false; // no memory
     }
+    stacks::hideLeadingFramesOf(reinterpret_cast<const void*>(cuptiApi().enableCallback));
     if (!subscribe()) {
         return false;
     }

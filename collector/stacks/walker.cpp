@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/session/hooks.h"
 #include "collector/session/sink.h"
-#include "collector/stacks/fde_lookup.h"
+#include "collector/stacks/leading_frames.h"
 #include "collector/stacks/python_frames.h"
 #include "collector/stacks/unwinder.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include <sys/auxv.h>
-
 namespace gd::stacks {
 
 namespace {
 
-/// Where this library's own code lies; empty when it is linked into an executable (tests).
-MappedModule g_own;
-
-void findOwnModule() noexcept {
-    MappedModule own;
-    if (!findModule(reinterpret_cast<std::uint64_t>(&findOwnModule), own)) {
-        return;
-    }
-    const std::uint64_t executable = getauxval(AT_PHDR);
-    if (executable < own.from || executable >= own.to) {
-        g_own = own;
-    }
-}
-
 unsigned nativeFrames(std::uint64_t* addresses, unsigned capacity) noexcept {
-    auto count = static_cast<unsigned>(captureStack(addresses, capacity));
-    unsigned own = 0;
-    while (own < count && addresses[own] > g_own.from && addresses[own] <= g_own.to) {
-        ++own; // the innermost frames are the walk itself
-    }
-    count -= own;
-    std::memmove(addresses, addresses + own, count * sizeof addresses[0]);
-    return count;
+    return static_cast<unsigned>(dropHiddenFrames(addresses, captureStack(addresses, capacity)));
 }
 
 template <std::size_t N> void copyText(char (&out)[N], std::string_view text) {
@@ -81,7 +58,7 @@ constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr};
 
 // Runs when the library is loaded, so that the first reported call already has its stack.
 __attribute__((constructor)) void install() {
-    findOwnModule();
+    hideLeadingFramesOf(reinterpret_cast<const void*>(&install)); // this library
     refreshPythonRuntime();
     session::setStackWalker(&kWalker);
     session::registerSource(&kHooks);

@@ -2,6 +2,7 @@
 #include "collector/stacks/unwinder.h"
 
 #include "collector/stacks/fde_lookup.h"
+#include "collector/stacks/leading_frames.h"
 #include "collector/stacks/module_table.h"
 
 #include <algorithm>
@@ -298,6 +299,20 @@ TEST(Unwinder, StaysRightWhileModulesComeAndGo) {
     stop = true;
     loader.join();
     EXPECT_EQ(failures.load(), 0U);
+}
+
+TEST(LeadingFrames, OnlyTheInnermostOnesOfAHiddenModuleGo) {
+    ChainLibrary library;
+    const auto address = reinterpret_cast<std::uint64_t>(library.call);
+    const auto own = reinterpret_cast<std::uint64_t>(&takeBoth);
+    std::uint64_t frames[] = {address + 8, address + 20, own + 4, address + 8, own + 4};
+    EXPECT_EQ(gd::stacks::dropHiddenFrames(frames, 5), 5U);
+    gd::stacks::hideLeadingFramesOf(reinterpret_cast<const void*>(&takeBoth)); // the executable: refused
+    gd::stacks::hideLeadingFramesOf(reinterpret_cast<const void*>(library.call));
+    EXPECT_EQ(gd::stacks::dropHiddenFrames(frames, 5), 3U);
+    EXPECT_EQ(frames[0], own + 4);
+    EXPECT_EQ(frames[1], address + 8);
+    EXPECT_EQ(gd::stacks::dropHiddenFrames(frames, 0), 0U);
 }
 
 TEST(Unwinder, CostsLittleAFrame) {
