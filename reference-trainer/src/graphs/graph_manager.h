@@ -20,7 +20,7 @@ struct ManagerOptions {
     std::size_t maxGraphs = 16;
     CachePolicy policy = CachePolicy::Fallback;
     std::int64_t warmupRuns = 3; ///< eager runs of a scope, whatever the key: buffers fit the largest shape
-    std::int64_t retryAfter = 50; ///< eager runs between a failure and the next attempt
+    std::int64_t retryAfter = 500; ///< eager runs between a failure and the next attempt
     int maxFailures = 2; ///< then the key is Disabled
     runtime::CaptureMode captureMode = runtime::CaptureMode::ThreadLocal;
 };

@@ -27,7 +27,11 @@ public:
     runtime::Status next(std::vector<optim::StepRecord>& records);
     [[nodiscard]] std::size_t underWay() const { return m_pending.size(); }
 
-    static constexpr std::size_t kSlots = 3;
+    /// Last step of the oldest request.
+    [[nodiscard]] std::int64_t oldest() const { return m_pending.front().last; }
+
+    /// Enough for one request a step, each read kRunAhead + 1 steps later.
+    static constexpr std::size_t kSlots = 6;
 
 private:
     struct Slot {

@@ -148,6 +148,9 @@ template <class T> Status Trainer<T>::setUp() {
     buildRegions();
     m_reader = std::make_unique<StepReader>(m_device, m_state);
     GDT_TRY(m_reader->open());
+    for (runtime::Event& event : m_stepDone) {
+        GDT_TRY(runtime::Event::create(m_device, event, runtime::EventFlags::DisableTiming));
+    }
     GDT_TRY(openFaults());
     m_report.begin(m_corpus, m_stage.layout().count(), m_deviceBytes);
     return Status::Success;
@@ -168,6 +171,17 @@ Status Trainer<T>::runRegion(const graphs::GraphKey& key, graphs::Region& region
 
 template <class T> Status Trainer<T>::step(std::int64_t step) {
     const MarkedRange range("graphdoctor.step", step);
+    GDT_TRY(waitForPace(step));
+    GDT_TRY(issueStep(step));
+    GDT_TRY(m_compute.stream().record(m_stepDone[step % kRunAhead]));
+    return readBack(step);
+}
+
+template <class T> Status Trainer<T>::waitForPace(std::int64_t step) {
+    return step < kRunAhead ? Status::Success : m_stepDone[step % kRunAhead].synchronize();
+}
+
+template <class T> Status Trainer<T>::issueStep(std::int64_t step) {
     GDT_TRY(m_faults.beginStep(step));
     const std::int64_t seqLen = m_faults.seqLen(m_config.model.seqLen);
     m_cycle->setSeqLen(seqLen);
@@ -194,14 +208,20 @@ template <class T> Status Trainer<T>::drainOne() {
 }
 
 template <class T> Status Trainer<T>::readBack(std::int64_t step) {
+    // The copy lies before a step that waitForPace() has seen finished: reading it does not wait.
+    if (m_reader->underWay() > 0 && m_reader->oldest() + 1 + kRunAhead <= step) {
+        GDT_TRY(drainOne());
+    }
     const bool last = step + 1 == m_config.steps;
     if (step + 1 - m_unread < m_config.logInterval && !last) {
         return Status::Success;
     }
+    if (m_reader->underWay() == StepReader::kSlots) {
+        GDT_TRY(drainOne());
+    }
     GDT_TRY(m_reader->request(m_compute.stream(), m_unread, step));
     m_unread = step + 1;
-    // The oldest of three is waited for while the steps of the two others are still queued.
-    return m_reader->underWay() == StepReader::kSlots ? drainOne() : Status::Success;
+    return Status::Success;
 }
 
 template <class T> Status Trainer<T>::finish() {
@@ -220,7 +240,6 @@ template <class T> Status Trainer<T>::finish() {
 template <class T> Status Trainer<T>::train() {
     for (std::int64_t i = 0; i < m_config.steps; ++i) {
         GDT_TRY(step(i));
-        GDT_TRY(readBack(i));
     }
     return finish();
 }

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] const std::vector<T>& parameters() const { return m_parameters; }
     [[nodiscard]] const graphs::GraphManager& graphManager() const { return m_manager; }
 
+    static constexpr std::int64_t kRunAhead = 4;
+
 private:
     runtime::Status allocate();
     runtime::Status fillMemory();
@@ -46,6 +48,8 @@ private:
     void buildRegions();
     runtime::Status step(std::int64_t step);
     runtime::Status runRegion(const graphs::GraphKey& key, graphs::Region& region, bool graph);
+    runtime::Status issueStep(std::int64_t step);
+    runtime::Status waitForPace(std::int64_t step);
     runtime::Status readBack(std::int64_t step);
     runtime::Status drainOne();
     runtime::Status finish();
@@ -80,6 +84,7 @@ private:
     std::unique_ptr<FullRegion<T>> m_full;
     std::unique_ptr<StepReader> m_reader;
     std::unique_ptr<faults::FaultEnvironment> m_environment;
+    runtime::Event m_stepDone[kRunAhead]; // of step % kRunAhead
     std::int64_t m_unread = 0; // first step not yet requested from the reader
     std::vector<optim::StepRecord> m_records;
     std::vector<T> m_parameters;
