@@ -18,7 +18,7 @@
 
 #if defined(__SANITIZE_THREAD__)
 // Children of this builder fork and start threads, which is what is under test.
-extern "C" const char* __tsan_default_options() {
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
     return "die_after_fork=0";
 }
 #endif
