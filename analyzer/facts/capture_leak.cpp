@@ -96,7 +96,8 @@ private:
                 return;
             const bool blocking = call.apiClass == ApiClass::copySync;
             const std::int64_t stream = call.streamId == 0 && blocking ? 1 : call.streamId;
-            if (stream == 0 || m_members.captures(stream, call.startNs))
+            if (stream == 0 || m_members.captures(stream, call.startNs)
+                || (copies && isNewMemory(static_cast<std::uint64_t>(call.objectId), capture, call.startNs)))
                 return;
             Leak& leak = m_leaks.emplace_back();
             leak.capture = &capture;
@@ -111,6 +112,17 @@ private:
             leak.bytes = call.bytes;
             leak.correlation = call.correlation;
         });
+    }
+
+    // Memory that was allocated since the capture began: what is written there first is its initial value,
+    // not work of every iteration.
+    bool isNewMemory(std::uint64_t address, const Capture& capture, std::int64_t timeNs) const {
+        return std::any_of(
+            m_process.allocations.rbegin(), m_process.allocations.rend(), [&](const Allocation& memory) {
+                return memory.allocNs >= capture.startNs && memory.allocNs <= timeNs
+                    && address >= memory.address
+                    && address - memory.address < static_cast<std::uint64_t>(memory.bytes);
+            });
     }
 
     void addCollectives(const Capture& capture, const std::set<std::int32_t>& threads) {

@@ -80,6 +80,18 @@ TEST(CaptureLeak, CopiesAreRecognisedBySize) {
     EXPECT_EQ(trace.number("SELECT in_warmup FROM capture_leak WHERE bytes = 999"), 0);
 }
 
+TEST(CaptureLeak, FillingMemoryThatIsNewIsNoLostWork) {
+    TraceBuilder trace;
+    trace.fill(256, 20, 30, {});
+    trace.capture(100, {.mode = "relaxed", .endNs = 500});
+    trace.allocation(0x1000, 256, 150, {});
+    trace.call(1, GD_API_MEMSET, 200, 210, {.object = 0x1000, .bytes = 256});
+    trace.call(1, GD_API_MEMSET, 220, 230, {.object = 0x8000, .bytes = 256});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count FROM capture_leak"), 1);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM capture_leak"), 220);
+}
+
 TEST(CaptureLeak, UnknownWhereLaunchesWereNotRecorded) {
     TraceBuilder trace;
     trace.coverage("launch_callbacks", "absent");
