@@ -34,7 +34,7 @@ Result<void> buildExecReuse(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO exec_reuse VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?)"));
+            "?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         const LaunchIntervals intervals(process, context.timelinesOf(process));
         for (const Exec& exec : process.execs) {
@@ -46,7 +46,7 @@ Result<void> buildExecReuse(FactContext& context) {
             std::int64_t launched = 0;
             std::int64_t steady = 0;
             std::int64_t endNs = exec.destroyedNs.value_or(exec.createdNs);
-            std::int64_t noiseNs = 0;
+            const Device* device = nullptr;
             for (const std::int32_t index : exec.replays) {
                 const Replay& replay = process.replays[static_cast<std::size_t>(index)];
                 if (replay.result != 0)
@@ -58,10 +58,14 @@ Result<void> buildExecReuse(FactContext& context) {
                     durations.push_back(replay.endNs - replay.startNs);
                 if (!exec.destroyedNs)
                     endNs = std::max({endNs, replay.launchEndNs, replay.measured ? replay.endNs : 0});
-                if (const Device* device = process.device(replay.deviceId))
-                    noiseNs = device->noiseNs();
+                device = process.device(replay.deviceId);
             }
             const IntervalFigures figures = intervals.of(exec);
+            // On a host device the same work takes longer when others use the cores: the host thread of the
+            // job is held up by them as well.
+            std::int64_t noiseNs = device == nullptr ? 0 : device->noiseNs();
+            if (device != nullptr && device->workers > 0)
+                noiseNs = std::max(noiseNs, figures.busySpreadNs);
             const Updates update = updates[{process.processId, exec.execId}];
             std::optional<std::int64_t> nodes = exec.nodeCount;
             if (!nodes && graph != nullptr && !graph->nodes.empty())
@@ -75,7 +79,7 @@ Result<void> buildExecReuse(FactContext& context) {
                 exec.createdNs, endNs, nodes, launched, steady, update.done, update.failed,
                 exec.createdNs - exec.createdStartNs, medianNs(durations), medianNs(launches),
                 figures.medianNs, figures.cv, figures.p99Ns, figures.spread, figures.idleSpreadNs,
-                figures.count, noiseNs, orNull(stack)));
+                figures.lateNs, figures.count, noiseNs, orNull(stack), orNull(process.launchStackOf(exec))));
         }
     }
     return {};

@@ -81,6 +81,8 @@ IntervalFigures LaunchIntervals::of(const Exec& exec) const {
     std::vector<std::int64_t> lengths;
     std::vector<double> lengthDeviations;
     std::vector<double> idleDeviations;
+    std::vector<double> busyDeviations;
+    double lateNs = 0;
     double squares = 0;
     double sum = 0;
     std::size_t freedom = 0;
@@ -89,12 +91,16 @@ IntervalFigures LaunchIntervals::of(const Exec& exec) const {
             continue;
         std::vector<std::int64_t> own;
         std::vector<std::int64_t> idle;
+        std::vector<std::int64_t> busy;
         for (const Interval& interval : population) {
             own.push_back(interval.lengthNs);
             idle.push_back(interval.idleNs);
+            busy.push_back(interval.lengthNs - interval.idleNs);
         }
         const double median = *percentile(own, 50.0);
         const double idleMedian = *percentile(idle, 50.0);
+        const double idleLow = *percentile(idle, 10.0);
+        const double busyMedian = *percentile(busy, 50.0);
         double mean = 0;
         for (const std::int64_t length : own)
             mean += static_cast<double>(length) / static_cast<double>(own.size());
@@ -104,6 +110,8 @@ IntervalFigures LaunchIntervals::of(const Exec& exec) const {
             sum += length;
             lengthDeviations.push_back(length - median);
             idleDeviations.push_back(static_cast<double>(idle[i]) - idleMedian);
+            busyDeviations.push_back(static_cast<double>(busy[i]) - busyMedian);
+            lateNs += std::max(0.0, static_cast<double>(idle[i]) - idleLow);
         }
         freedom += own.size() - 1;
         lengths.insert(lengths.end(), own.begin(), own.end());
@@ -119,8 +127,11 @@ IntervalFigures LaunchIntervals::of(const Exec& exec) const {
         return *percentile(values, 90.0) - *percentile(values, 10.0);
     };
     figures.spread = width(lengthDeviations) / std::max(1.0, static_cast<double>(*figures.medianNs));
-    if (!m_timelines.empty())
-        figures.idleSpreadNs = std::llround(width(idleDeviations));
+    if (m_timelines.empty())
+        return figures;
+    figures.idleSpreadNs = std::llround(width(idleDeviations));
+    figures.busySpreadNs = std::llround(width(busyDeviations));
+    figures.lateNs = std::llround(lateNs);
     return figures;
 }
 

@@ -17,6 +17,8 @@ struct IntervalFigures {
     std::optional<double> cv;
     std::optional<std::int64_t> p99Ns;
     std::optional<double> spread; // (p90 - p10) / median
+    std::int64_t busySpreadNs = 0; // the same of its busy time
+    std::optional<std::int64_t> lateNs; // idle time of all intervals beyond that of the 10th percentile
     std::optional<std::int64_t> idleSpreadNs; // p90 - p10 of the device's idle time inside the intervals
 };
 

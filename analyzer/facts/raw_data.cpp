@@ -61,6 +61,14 @@ const Graph* ProcessData::templateOf(const Exec& exec) const {
     return result;
 }
 
+std::int64_t ProcessData::launchStackOf(const Exec& exec) const {
+    for (const std::int32_t index : exec.replays) {
+        if (const std::int64_t stack = replays[static_cast<std::size_t>(index)].stackId; stack != 0)
+            return stack;
+    }
+    return 0;
+}
+
 std::string ProcessData::graphName(const Graph* graph, std::int64_t execId) const {
     if (graph == nullptr)
         return "graph of exec " + std::to_string(execId);

@@ -262,6 +262,8 @@ struct ProcessData {
     std::string threadName(std::int64_t id) const;
     // The graph whose nodes were created by capture or by calls: follows clones to their original.
     const Graph* templateOf(const Exec& exec) const;
+    // Where the executable is launched, as far as any of its launches carries a stack; 0 = none.
+    std::int64_t launchStackOf(const Exec& exec) const;
     // Range path of the capture (or of the first node), else "graph N".
     std::string graphName(const Graph* graph, std::int64_t execId) const;
     // Index of the step that holds this time, -1 = none.

@@ -416,6 +416,12 @@ void RawReader::finish() {
         sortUnlessSorted(data.ranges, [](const Range& a, const Range& b) {
             return std::pair(a.threadId, a.startNs) < std::pair(b.threadId, b.startNs);
         });
+        // Graphs name the capture that they came from, or the capture names its graph.
+        for (const Capture& capture : data.captures) {
+            const auto found = data.graphIndex.find(capture.graphId);
+            if (capture.graphId != 0 && found != data.graphIndex.end())
+                data.graphs[static_cast<std::size_t>(found->second)].captureId = capture.captureId;
+        }
         for (std::size_t i = 0; i < data.nodes.size(); ++i) {
             const Node& node = data.nodes[i];
             const auto at = static_cast<std::int32_t>(i);

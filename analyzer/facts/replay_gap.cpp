@@ -211,6 +211,9 @@ public:
         const bool known = process.complete("callbacks", gap.startNs, gap.endNs)
             && process.covered("graph_trace", gap.startNs, gap.endNs) != CoverageState::absent;
         const auto& p = gap.parts;
+        std::int64_t stack = call == nullptr ? 0 : call->stackId;
+        stack = stack != 0 ? stack : replay.stackId;
+        stack = stack != 0 || exec == nullptr ? stack : process.launchStackOf(*exec);
         std::optional<std::string> syncApi;
         std::optional<std::string> syncRuntimeApi;
         if (gap.sync != nullptr) {
@@ -221,9 +224,8 @@ public:
             process.graphName(exec == nullptr ? nullptr : process.templateOf(*exec), replay.execId),
             step.step, step.steady(), gap.startNs, gap.endNs, kCauses[cause],
             causeDetail(m_context.raw, gap, cause), p[hostSync], p[execUpdate], p[data], p[hostOther],
-            p[launchCall], p[event], p[peer], p[nccl], p[unknown], orNull(replay.threadId),
-            orNull(call != nullptr && call->stackId != 0 ? call->stackId : replay.stackId), known,
-            device == nullptr ? 0 : device->noiseNs(), eager, syncApi, syncRuntimeApi,
+            p[launchCall], p[event], p[peer], p[nccl], p[unknown], orNull(replay.threadId), orNull(stack),
+            known, device == nullptr ? 0 : device->noiseNs(), eager, syncApi, syncRuntimeApi,
             gap.sync == nullptr ? std::nullopt : std::optional(gap.sync->endNs - gap.sync->startNs),
             gap.sync == nullptr ? std::nullopt : orNull(gap.sync->stackId));
     }

@@ -172,9 +172,11 @@ CREATE TABLE exec_reuse (
   interval_p99_ns INTEGER, -- 99th percentile
   interval_spread REAL, -- (90th - 10th percentile) / median of these intervals, as deviations from the medians of their populations: single outliers do not move it
   idle_spread_ns INTEGER, -- 90th - 10th percentile of the device's idle time inside the intervals, likewise: large when launches come late, small when the device is slow; NULL device times not measured
+  late_ns INTEGER, -- idle time of all intervals beyond that of the 10th percentile; NULL device times not measured
   intervals INTEGER NOT NULL, -- intervals that these figures rest on; those with other executables launched in between are compared only with each other
-  noise_ns INTEGER NOT NULL, -- deviations up to this length say nothing on this device
-  stack_id INTEGER -- where it was instantiated or captured
+  noise_ns INTEGER NOT NULL, -- deviations up to this length say nothing on this device; on a host device at least the spread of the busy time
+  stack_id INTEGER, -- where it was instantiated or captured
+  launch_stack_id INTEGER -- where it is launched, NULL when no launch carries a stack
 ) STRICT;
 
 -- Busy time of each device in each step. Here a step lasts, on the device, from the end of the work of the step before to

@@ -189,6 +189,7 @@ void apiEnter(const gd_rt_api& call) noexcept {
     OpenCall& open = thread.openCalls[thread.openCallCount++];
     open = {monotonicNs(), call.correlation, call.stream, 0, 0, static_cast<std::uint16_t>(call.api), false};
     if (alwaysStacked(call.api)
+        || (call.api == GD_API_GRAPH_LAUNCH && isNewSite(session, static_cast<std::uint16_t>(call.api)))
         || (blocks(call.api)
             && wantsBlockingStack(session, static_cast<std::uint16_t>(call.api), open.startNs))) {
         stackOfCall(session, thread);

@@ -45,13 +45,17 @@ raw::StackRef stackOfAllocation(SessionState& session, ThreadState& thread, std:
     return stackOfCall(session, thread);
 }
 
-bool wantsBlockingStack(SessionState& session, std::uint16_t api, std::int64_t nowNs) noexcept {
+bool isNewSite(SessionState& session, std::uint16_t api) noexcept {
     // A call site without walking the stack: the stack pointer here differs with the chain of callers. Two
     // sites in one function share it; then only the first of them is sure to have a stack.
     const auto depth = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
     const std::uint64_t site = (depth / 16 ^ std::uint64_t{api} << 40) * 0x9e3779b97f4a7c15 >> 52;
-    if (session.stackSites[site].exchange(1, std::memory_order_relaxed) == 0
-        || session.blockingStacks.take(nowNs)) {
+    std::atomic<std::uint8_t>& seen = session.stackSites[site];
+    return seen.load(std::memory_order_relaxed) == 0 && seen.exchange(1, std::memory_order_relaxed) == 0;
+}
+
+bool wantsBlockingStack(SessionState& session, std::uint16_t api, std::int64_t nowNs) noexcept {
+    if (isNewSite(session, api) || session.blockingStacks.take(nowNs)) {
         return true;
     }
     session.stacksLeftOut.fetch_add(1, std::memory_order_relaxed);

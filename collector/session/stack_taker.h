@@ -16,6 +16,9 @@ raw::StackRef stackOfCall(SessionState& session, ThreadState& thread) noexcept;
 /// Same, within the limit for allocations; what is over it is counted.
 raw::StackRef stackOfAllocation(SessionState& session, ThreadState& thread, std::int64_t nowNs) noexcept;
 
+/// For frequent calls: the first one of each call site.
+bool isNewSite(SessionState& session, std::uint16_t api) noexcept;
+
 /// For calls that block the host: the first one of each call site and up to a number a second.
 bool wantsBlockingStack(SessionState& session, std::uint16_t api, std::int64_t nowNs) noexcept;
 

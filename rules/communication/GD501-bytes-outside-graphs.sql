@@ -8,6 +8,7 @@
 -- needs: comm_ops>=partial, callbacks>=partial
 -- param in_graph_min: 0.80
 -- param exposed_share: 0.05
+-- param bytes_min: 100
 -- why: A part of the bytes that this communicator moves in a step goes through eager calls: each costs launches
 --   and host time, and whatever waits for it splits the graph. That may be meant (gradient reduction and pipeline
 --   transfers stay outside with graphs per layer); it hurts when the time is exposed.
@@ -42,6 +43,7 @@ SELECT t.process_id, t.start_ns, t.end_ns, t.stack_id, t.thread_id,
   'bytes' AS ev3_unit, 'eager calls' AS ev4_label, t.eager_ops AS ev4_value
 FROM total AS t
 WHERE t.eager_bytes
+  AND t.graph_bytes + t.eager_bytes >= :bytes_min * t.steps
   AND EXISTS (SELECT * FROM replay AS r WHERE r.process_id = t.process_id)
 ORDER BY t.process_id, t.comm_hash;
 -- test: a warning just below the share and just above the exposed time
@@ -82,10 +84,17 @@ VALUES (1),
 -- test: quiet for jobs without graphs, in warm-up, and where calls were not recorded
 INSERT INTO nccl_step (process_id, comm_hash, nranks, step, steady, start_ns, end_ns, graph_bytes,
   eager_bytes, graph_ops, eager_ops, exposed_eager_ns, eager_stack_id, known)
-VALUES (1, 171, 4, 10, 1, 0, 1000, 79, 21, 4, 2, 51, 3, 1),
-  (2, 171, 4, 10, 0, 0, 1000, 79, 21, 4, 2, 51, 3, 1),
-  (3, 171, 4, 10, 1, 0, 1000, 79, 21, 4, 2, 51, 3, 0);
+VALUES (1, 171, 4, 10, 1, 0, 1000, 790, 210, 4, 2, 51, 3, 1),
+  (2, 171, 4, 10, 0, 0, 1000, 790, 210, 4, 2, 51, 3, 1),
+  (3, 171, 4, 10, 1, 0, 1000, 790, 210, 4, 2, 51, 3, 0);
 INSERT INTO replay (process_id)
 VALUES (2),
   (3);
+-- expect: none
+-- test: quiet for a handful of bytes a step, such as an agreement between ranks
+INSERT INTO nccl_step (process_id, comm_hash, nranks, step, steady, start_ns, end_ns, graph_bytes,
+  eager_bytes, graph_ops, eager_ops, exposed_eager_ns, eager_stack_id)
+VALUES (1, 171, 4, 10, 1, 0, 1000, 0, 99, 4, 2, 51, 3);
+INSERT INTO replay (process_id)
+VALUES (1);
 -- expect: none

@@ -4,7 +4,7 @@
 -- severity: warning
 -- impact: slow
 -- confidence: medium
--- root: step
+-- root: none
 -- needs: memory>=partial
 -- param mem_jump: 0.15
 -- param bytes_min: 65536

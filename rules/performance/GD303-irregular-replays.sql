@@ -29,12 +29,13 @@ WITH share AS (
     percentile(1.0 * b.busy_ns / (b.end_ns - b.start_ns), 10) AS low,
     percentile(b.end_ns - b.start_ns - b.busy_ns, 90)
       - percentile(b.end_ns - b.start_ns - b.busy_ns, 10) AS idle_spread_ns,
-    CASE WHEN d.workers THEN 3 * COALESCE(d.wakeup_p99_ns, 0) ELSE 0 END
-      AS noise_ns
+    CASE WHEN d.workers THEN MAX(3 * COALESCE(d.wakeup_p99_ns, 0),
+      percentile(b.busy_ns, 90) - percentile(b.busy_ns, 10)) ELSE 0 END AS noise_ns
   FROM device_busy AS b LEFT JOIN device AS d USING (process_id, device_id)
   WHERE b.steady AND b.known AND b.graph_replays
   GROUP BY b.process_id, b.device_id)
-SELECT e.process_id, e.start_ns, e.end_ns, e.graph_name AS subject, e.stack_id,
+SELECT e.process_id, e.start_ns, e.end_ns, e.late_ns AS cost_ns,
+  e.graph_name AS subject, COALESCE(e.launch_stack_id, e.stack_id) AS stack_id,
   printf('time between launches is %.2f ms in the median and varies by %.0f %%,'
     || ' the device''s idle time in it by %.2f ms', e.interval_median_ns / 1e6,
     100 * e.interval_cv, e.idle_spread_ns / 1e6) AS what,
@@ -48,7 +49,7 @@ WHERE e.interval_cv > :cv_max AND e.interval_spread > :spread_max
   AND e.idle_spread_ns > :idle_share_max * e.interval_median_ns
   AND e.idle_spread_ns > e.noise_ns
 UNION ALL
-SELECT s.process_id, s.start_ns, s.end_ns, 'device ' || s.device_id, NULL,
+SELECT s.process_id, s.start_ns, s.end_ns, 0, 'device ' || s.device_id, NULL,
   printf('busy between %.0f %% and %.0f %% of a step', 100 * s.low, 100 * s.high),
   'device', s.device_id, 'steps', s.steps,
   'idle time of a step varies by', CAST(s.idle_spread_ns AS INTEGER), 'ns',
@@ -59,28 +60,32 @@ WHERE s.steps >= :steps_min AND s.high - s.low > :swing_max
 ORDER BY process_id, subject;
 -- test: fires just above every threshold
 INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
-  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
-VALUES (1, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 20, 15000000, 3);
--- expect: cycle: time between launches is 100.00 ms in the median and varies by 31 %, the device's idle time in it by 16.00 ms | stack_id=3 confidence=medium
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,
+  launch_stack_id, late_ns)
+VALUES (1, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 20, 15000000, 3, 8, 70000000);
+-- expect: cycle: time between launches is 100.00 ms in the median and varies by 31 %, the device's idle time in it by 16.00 ms | stack_id=8 cost_ns=70000000 confidence=medium
 -- test: quiet at exactly one threshold each
 INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
-  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
-VALUES (1, 4, 'cycle', 100000000, 0.3, 0.31, 16000000, 20, 15000000, 3),
-  (2, 4, 'cycle', 100000000, 0.31, 0.3, 16000000, 20, 15000000, 3),
-  (3, 4, 'cycle', 100000000, 0.31, 0.31, 15000000, 20, 0, 3),
-  (4, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 19, 15000000, 3);
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,
+  launch_stack_id, late_ns)
+VALUES (1, 4, 'cycle', 100000000, 0.3, 0.31, 16000000, 20, 15000000, 3, 8, 70000000),
+  (2, 4, 'cycle', 100000000, 0.31, 0.3, 16000000, 20, 15000000, 3, 8, 70000000),
+  (3, 4, 'cycle', 100000000, 0.31, 0.31, 15000000, 20, 0, 3, 8, 70000000),
+  (4, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 19, 15000000, 3, 8, 70000000);
 -- expect: none
 -- test: quiet on a busy machine: only outliers, only a slow device, or no more than scheduling noise
 INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
-  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
-VALUES (1, 4, 'cycle', 100000000, 0.9, 0.1, 16000000, 20, 15000000, 3),
-  (2, 4, 'cycle', 100000000, 0.9, 0.9, 1000000, 20, 0, 3),
-  (3, 4, 'cycle', 100000000, 0.9, 0.9, 16000000, 20, 16000000, 3);
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,
+  launch_stack_id, late_ns)
+VALUES (1, 4, 'cycle', 100000000, 0.9, 0.1, 16000000, 20, 15000000, 3, 8, 70000000),
+  (2, 4, 'cycle', 100000000, 0.9, 0.9, 1000000, 20, 0, 3, 8, 70000000),
+  (3, 4, 'cycle', 100000000, 0.9, 0.9, 16000000, 20, 16000000, 3, 8, 70000000);
 -- expect: none
 -- test: quiet without device times
 INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
-  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id)
-VALUES (1, 4, 'cycle', 100000000, 0.9, 0.9, NULL, 99, 0, 3);
+  interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,
+  launch_stack_id, late_ns)
+VALUES (1, 4, 'cycle', 100000000, 0.9, 0.9, NULL, 99, 0, 3, NULL, NULL);
 -- expect: none
 -- test: a swing of the busy share fires
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
@@ -111,7 +116,7 @@ WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 SELECT 4, i, 0, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 900 END,
   2 FROM n;
 -- expect: none
--- test: quiet when a swing is no more than scheduling noise of a host device
+-- test: quiet when a swing is no more than scheduling noise of a host device, or than the slowness of its work
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
@@ -120,12 +125,19 @@ SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 900 END,
 INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
 VALUES (1, 0, 2, 300);
 -- expect: none
--- test: fires for a host device when it is more
+-- test: fires for a host device when the idle time varies more
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
-SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 901 END,
-  2 FROM n;
+SELECT 1, i, 1, 0, CASE WHEN i % 2 THEN 1000 ELSE 1901 END, 900, 2 FROM n;
 INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
 VALUES (1, 0, 2, 300);
--- expect: device 0: busy between 0 % and 90 % of a step
+-- expect: device 0: busy between 47 % and 90 % of a step
+-- test: quiet for a host device when it varies as much as the noise
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, 0, CASE WHEN i % 2 THEN 1000 ELSE 1900 END, 900, 2 FROM n;
+INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
+VALUES (1, 0, 2, 300);
+-- expect: none
