@@ -37,7 +37,7 @@ const std::vector<FaultInfo>& table() {
             {"gradient reduction"}, {"host"}, {"step", "harmless"}, "", true, {"GD114"}},
         {"replay-jitter", "3.4", "the host delays some launches at random", {"graph launch"}, {"host"},
             {"param", "step", "rank", "harmless"},
-            "length of a delay in steps (8); three launches in ten are delayed", true, {"GD303"}},
+            "length of a delay in steps (12); three launches in ten are delayed", true, {"GD303"}},
         {"unjoined-fork", "-", "a stream forked inside the capture is not joined before its end",
             {"layer forward"}, {"host"}, {"step", "layer", "rank", "harmless"}, "", true, {"GD104"}},
         {"abandoned-capture", "-", "an early return leaves the capture open",

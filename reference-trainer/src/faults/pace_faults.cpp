@@ -69,7 +69,7 @@ private:
             return;
         }
         const double pace = env().secondsPerStep > 0 ? env().secondsPerStep : kUnknownStepSeconds;
-        const double seconds = harmless() ? kHarmlessSeconds : spec().param.value_or(8.0) * pace;
+        const double seconds = harmless() ? kHarmlessSeconds : spec().param.value_or(12.0) * pace;
         std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     }
 };

@@ -19,8 +19,9 @@ void LearningRateSchedule::host(const Args& args) {
         const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * part));
         state.learningRate = args.floor + (args.peak - args.floor) * cosine;
     }
-    state.beta1Power = std::pow(args.beta1, done);
-    state.beta2Power = std::pow(args.beta2, done);
+    const double updates = static_cast<double>(state.updates + 1);
+    state.beta1Power = std::pow(args.beta1, updates);
+    state.beta2Power = std::pow(args.beta2, updates);
 }
 
 template <class T> void SumOfSquares<T>::host(const Args& args) {
@@ -42,6 +43,10 @@ void ClipCoefficient::host(const Args& args) {
 
 template <class T> void AdamW<T>::host(const Args& args) {
     const optim::StepState& state = *args.state;
+    if (state.updates == 0) {
+        std::fill(args.firstMoment, args.firstMoment + args.count, T(0));
+        std::fill(args.secondMoment, args.secondMoment + args.count, T(0));
+    }
     const T beta1 = static_cast<T>(args.beta1);
     const T beta2 = static_cast<T>(args.beta2);
     const T scale = static_cast<T>(state.clipCoefficient);
@@ -66,6 +71,7 @@ void FinishStep::host(const Args& args) {
     state.history[state.step % optim::StepState::kHistory] = {state.loss, state.gradNorm, state.learningRate};
     state.loss = 0;
     ++state.step;
+    ++state.updates;
 }
 
 template struct SumOfSquares<float>;

@@ -42,7 +42,7 @@ struct ClipCoefficient {
 };
 
 // AdamW (Loshchilov, Hutter 2019) with decoupled weight decay; gradient multiplier, rate and powers come from
-// the step state.
+// the step state. While state->updates is 0 the moments count as zero, whatever their memory holds.
 template <class T> struct AdamW {
     static constexpr const char* kName = nameFor<T>("adamw_f64", "adamw_f32");
     struct Args {

@@ -23,7 +23,9 @@ AdamWOptimizer<T>::AdamWOptimizer(runtime::Device& device, const OptimizerConfig
 
 template <class T> AdamWOptimizer<T>::~AdamWOptimizer() {
     // A capture that was left open forbids this; the process then ends with the memory still allocated.
-    (void)releaseState();
+    for (T* moment : {m_firstMoment, m_secondMoment}) {
+        (void)m_device.release(moment);
+    }
 }
 
 template <class T> Status AdamWOptimizer<T>::ensureState() {
@@ -34,7 +36,6 @@ template <class T> Status AdamWOptimizer<T>::ensureState() {
         }
         void* memory = nullptr;
         GDT_TRY(GDT_FAULT_SITE("no-warmup-optimizer", "cuMemAlloc", m_device.allocate(&memory, bytes)));
-        GDT_TRY(m_device.fill(memory, 0, bytes));
         *moment = static_cast<T*>(memory);
     }
     return Status::Success;
@@ -47,7 +48,7 @@ template <class T> Status AdamWOptimizer<T>::releaseState() {
             *moment = nullptr;
         }
     }
-    return Status::Success;
+    return m_device.fill(&m_state->updates, 0, sizeof(m_state->updates));
 }
 
 template <class T>

@@ -32,9 +32,9 @@ public:
     AdamWOptimizer(const AdamWOptimizer&) = delete;
     AdamWOptimizer& operator=(const AdamWOptimizer&) = delete;
 
-    /// Allocates and clears the moments when they do not exist yet; else does nothing.
+    /// Allocates the moments when they do not exist yet; else does nothing. The first update clears them.
     runtime::Status ensureState();
-    /// Forgets the moments. Waits for the device.
+    /// Forgets the moments, so that Adam starts afresh. Waits for the device.
     runtime::Status releaseState();
 
     /// Schedule, norm, clip, update, clear gradients, file the step's record.

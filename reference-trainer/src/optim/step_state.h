@@ -19,8 +19,9 @@ struct StepState {
     static constexpr std::int64_t kHistory = 64;
 
     std::int64_t step; // optimizer steps finished
+    std::int64_t updates; // of them since the moments were created: 0 = their memory holds nothing yet
     double learningRate; // of the step in progress
-    double beta1Power; // beta1^(step + 1), for Adam's bias correction
+    double beta1Power; // beta1^(updates + 1), for Adam's bias correction
     double beta2Power;
     double lossScale; // gradients are multiplied by it
     double loss; // mean over the tokens of the step so far, summed over micro-batches

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] std::int64_t oldest() const { return m_pending.front().last; }
 
     /// Enough for one request a step, each read kRunAhead + 1 steps later.
-    static constexpr std::size_t kSlots = 6;
+    static constexpr std::size_t kSlots = 10;
 
 private:
     struct Slot {

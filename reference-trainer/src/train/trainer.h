@@ -39,7 +39,7 @@ public:
     [[nodiscard]] const std::vector<T>& parameters() const { return m_parameters; }
     [[nodiscard]] const graphs::GraphManager& graphManager() const { return m_manager; }
 
-    static constexpr std::int64_t kRunAhead = 4;
+    static constexpr std::int64_t kRunAhead = 8;
 
 private:
     runtime::Status allocate();

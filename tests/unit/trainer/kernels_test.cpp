@@ -203,7 +203,7 @@ TEST(LearningRateSchedule, WarmsUpThenFallsToTheFloor) {
     EXPECT_DOUBLE_EQ(rateAt(59), 0.55); // half way down
     EXPECT_DOUBLE_EQ(rateAt(109), 0.1);
     EXPECT_DOUBLE_EQ(rateAt(5000), 0.1);
-    state.step = 2;
+    state.updates = 2;
     LearningRateSchedule::host({&state, 1.0, 0.1, 0.9, 0.99, 10, 110});
     EXPECT_DOUBLE_EQ(state.beta1Power, 0.9 * 0.9 * 0.9);
 }
@@ -221,12 +221,13 @@ TEST(ClipCoefficient, LimitsTheUnscaledNorm) {
 
 TEST(AdamW, FollowsTheDefinitionForThreeSteps) {
     double p = 0.5, m = 0, v = 0;
-    double parameter = 0.5, first = 0, second = 0;
+    double parameter = 0.5, first = 1e30, second = 1e30; // fresh memory holds anything
     optim::StepState state{};
     state.clipCoefficient = 0.5;
     for (int step = 1; step <= 3; ++step) {
         const double raw = 0.3 * step;
         const double g = raw * 0.5;
+        state.updates = step - 1;
         state.learningRate = 0.01 * step;
         state.beta1Power = std::pow(0.9, step);
         state.beta2Power = std::pow(0.95, step);
