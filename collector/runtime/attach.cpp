@@ -17,10 +17,10 @@ using raw::CoverageSource;
 using raw::CoverageState;
 using raw::RecordingLevel;
 
-char g_runtimeName[128] = {};
+char attachedName[128] = {};
 
 /// Replays whose nodes are still to be recorded one by one at level standard; all executables share it.
-std::atomic<int> g_nodeReplaysLeft{0};
+std::atomic<int> nodeReplaysLeft{0};
 constexpr int kNodeReplays = 16;
 
 void sayNodes(bool recorded) noexcept {
@@ -30,15 +30,15 @@ void sayNodes(bool recorded) noexcept {
 
 /// A new executable: the next replays show their nodes.
 void openNodeWindow() noexcept {
-    if (g_nodeReplaysLeft.exchange(kNodeReplays, std::memory_order_relaxed) <= 0
+    if (nodeReplaysLeft.exchange(kNodeReplays, std::memory_order_relaxed) <= 0
         && sink::level() == RecordingLevel::Standard) {
         sayNodes(true);
     }
 }
 
 void replayed() noexcept {
-    if (g_nodeReplaysLeft.load(std::memory_order_relaxed) > 0
-        && g_nodeReplaysLeft.fetch_sub(1, std::memory_order_relaxed) == 1
+    if (nodeReplaysLeft.load(std::memory_order_relaxed) > 0
+        && nodeReplaysLeft.fetch_sub(1, std::memory_order_relaxed) == 1
         && sink::level() == RecordingLevel::Standard) {
         sayNodes(false);
     }
@@ -123,7 +123,7 @@ void range(const gd_rt_range* range) {
 std::uint32_t activityWanted() {
     const RecordingLevel level = sink::level();
     const bool nodes = level == RecordingLevel::Full
-        || (level == RecordingLevel::Standard && g_nodeReplaysLeft.load(std::memory_order_relaxed) > 0);
+        || (level == RecordingLevel::Standard && nodeReplaysLeft.load(std::memory_order_relaxed) > 0);
     return (level >= RecordingLevel::Light ? 1u : 0u) | (nodes ? 2u : 0u);
 }
 
@@ -151,7 +151,7 @@ constexpr gd_rt_table kTable{
 };
 
 void opened() noexcept {
-    sink::fact("runtime", g_runtimeName);
+    sink::fact("runtime", attachedName);
     for (const CoverageSource source : {CoverageSource::nccl_nvtx, CoverageSource::nccl_plugin}) {
         sink::coverage(source, CoverageState::Absent, "not a CUDA process");
     }
@@ -177,7 +177,7 @@ void levelChanged(RecordingLevel level, std::uint32_t) noexcept {
             : work ? "the level records no eager work"
                    : why);
     if (eager) {
-        sayNodes(level == RecordingLevel::Full || g_nodeReplaysLeft.load(std::memory_order_relaxed) > 0);
+        sayNodes(level == RecordingLevel::Full || nodeReplaysLeft.load(std::memory_order_relaxed) > 0);
     } else {
         sink::coverage(CoverageSource::node_activity, CoverageState::Absent,
             work ? "the level records replays as a whole" : why);
@@ -196,8 +196,8 @@ extern "C" __attribute__((visibility("default"))) const gd_rt_table* graphdoctor
     if (version == 0 || version > GD_RT_VERSION || clock != CLOCK_MONOTONIC) {
         return nullptr;
     }
-    if (g_runtimeName[0] == '\0' && runtimeName != nullptr) {
-        std::strncpy(g_runtimeName, runtimeName, sizeof g_runtimeName - 1);
+    if (attachedName[0] == '\0' && runtimeName != nullptr) {
+        std::strncpy(attachedName, runtimeName, sizeof attachedName - 1);
     }
     gd::session::registerSource(&kHooks);
     return &kTable;

@@ -7,7 +7,7 @@ namespace gd::session {
 
 namespace {
 
-constexpr std::size_t kBlockBytes = 256 * 1024;
+constexpr std::size_t kBlockBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMaxStringBytes = 1 << 20;
 /// Payload of one String record: the largest record less its head.
 constexpr std::size_t kPartBytes = raw::kMaxRecordBytes - sizeof(raw::String);

@@ -9,7 +9,7 @@
 #include "collector/session/system.h"
 
 #include <cstring>
-#include <time.h>
+#include <ctime>
 
 namespace gd::session {
 

@@ -35,12 +35,14 @@ inline void* mapLastingObject(std::size_t bytes) noexcept {
 /// kernel refuses memory push() returns nullptr and the array stays as it was.
 template <class T> class MappedArray {
     static_assert(std::is_trivially_copyable_v<T>);
+    static constexpr std::size_t kElementBytes
+        = sizeof(T); // NOLINT(bugprone-sizeof-expression): pointers too
 
 public:
     MappedArray() = default;
     ~MappedArray() {
         if (m_data != nullptr) {
-            munmap(m_data, m_capacity * sizeof(T));
+            munmap(m_data, m_capacity * kElementBytes);
         }
     }
     MappedArray(const MappedArray&) = delete;
@@ -62,19 +64,19 @@ public:
             return true;
         }
         constexpr std::size_t kPage = 4096;
-        std::size_t bytes = m_capacity == 0 ? kPage : m_capacity * sizeof(T) * 2;
-        if (bytes < count * sizeof(T)) {
-            bytes = count * sizeof(T);
+        std::size_t bytes = m_capacity == 0 ? kPage : m_capacity * kElementBytes * 2;
+        if (bytes < count * kElementBytes) {
+            bytes = count * kElementBytes;
         }
         bytes = (bytes + kPage - 1) / kPage * kPage;
         // The capacity must map back to whole pages, for mremap and munmap round up by themselves.
         void* memory = m_data == nullptr ? mapMemory(bytes)
-                                         : mremap(m_data, m_capacity * sizeof(T), bytes, MREMAP_MAYMOVE);
+                                         : mremap(m_data, m_capacity * kElementBytes, bytes, MREMAP_MAYMOVE);
         if (memory == nullptr || memory == MAP_FAILED) {
             return false;
         }
         m_data = static_cast<T*>(memory);
-        m_capacity = bytes / sizeof(T);
+        m_capacity = bytes / kElementBytes;
         return true;
     }
     T* push(const T& value) noexcept {

@@ -174,7 +174,7 @@ std::size_t maskCommandLine(std::string_view arguments, char* out, std::size_t c
 }
 
 void writeProcessFacts(SessionState& session) noexcept {
-    constexpr std::size_t kCommandLineBytes = 64 * 1024;
+    constexpr std::size_t kCommandLineBytes = std::size_t{64} * 1024;
     auto* text = static_cast<char*>(mapMemory(2 * kCommandLineBytes));
     if (text != nullptr) {
         std::size_t length = readFile("/proc/self/cmdline", text, kCommandLineBytes);

@@ -21,21 +21,21 @@ namespace gd::session {
 
 namespace {
 
-constinit ProcessPage g_beforeFirstUse{};
+constinit ProcessPage pageBeforeFirstUse{};
 /// Not wiped on fork: the child's record names its parent by it.
-std::atomic<std::uint64_t> g_lastProcessKey{0};
-std::atomic<const SourceHooks*> g_sources[8] = {};
-std::atomic<unsigned> g_sourceCount{0};
-std::atomic<const StackWalker*> g_walker{nullptr};
-pthread_key_t g_threadKey;
-std::atomic<int> g_threadKeyState{0}; ///< 0 none, 1 being made, 2 made
+std::atomic<std::uint64_t> lastProcessKey{0};
+std::atomic<const SourceHooks*> registeredSources[8] = {};
+std::atomic<unsigned> registeredCount{0};
+std::atomic<const StackWalker*> installedWalker{nullptr};
+pthread_key_t threadKey;
+std::atomic<int> threadKeyState{0}; ///< 0 none, 1 being made, 2 made
 
 std::uint32_t ownTid() noexcept {
     return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
 void wipePage() noexcept {
-    ProcessPage* page = g_page.load(std::memory_order_relaxed);
+    ProcessPage* page = processPageNow.load(std::memory_order_relaxed);
     page->word.store(kWordUnknown, std::memory_order_relaxed);
     page->opener.store(0, std::memory_order_relaxed);
     page->session.store(nullptr, std::memory_order_relaxed);
@@ -43,13 +43,13 @@ void wipePage() noexcept {
 
 /// The page that a forked child finds zeroed.
 ProcessPage* processPage() noexcept {
-    ProcessPage* page = g_page.load(std::memory_order_acquire);
-    if (page != &g_beforeFirstUse) {
+    ProcessPage* page = processPageNow.load(std::memory_order_acquire);
+    if (page != &pageBeforeFirstUse) {
         return page;
     }
     void* memory = mapMemory(4096);
     if (memory == nullptr) {
-        g_beforeFirstUse.word.store(kWordOff, std::memory_order_release);
+        pageBeforeFirstUse.word.store(kWordOff, std::memory_order_release);
         return nullptr;
     }
     // Kernels and sandboxes without MADV_WIPEONFORK: fork() itself runs a handler in the child; only raw
@@ -58,7 +58,7 @@ ProcessPage* processPage() noexcept {
         pthread_atfork(nullptr, nullptr, &wipePage);
     }
     auto* fresh = new (memory) ProcessPage{};
-    if (g_page.compare_exchange_strong(page, fresh, std::memory_order_acq_rel)) {
+    if (processPageNow.compare_exchange_strong(page, fresh, std::memory_order_acq_rel)) {
         return fresh;
     }
     munmap(memory, 4096);
@@ -74,17 +74,17 @@ void threadEnded(void* value) noexcept {
     thread->lane.busy.store(1, std::memory_order_relaxed);
     session->ring.release(thread->lane);
     thread->lane.busy.store(0, std::memory_order_release);
-    t_thread = nullptr;
+    threadNow = nullptr;
     thread->inUse.store(0, std::memory_order_release);
 }
 
 void watchThreadEnd(ThreadState* thread) noexcept {
     int none = 0;
-    if (g_threadKeyState.compare_exchange_strong(none, 1)) {
-        g_threadKeyState.store(pthread_key_create(&g_threadKey, &threadEnded) == 0 ? 2 : 3);
+    if (threadKeyState.compare_exchange_strong(none, 1)) {
+        threadKeyState.store(pthread_key_create(&threadKey, &threadEnded) == 0 ? 2 : 3);
     }
-    if (g_threadKeyState.load() == 2) {
-        pthread_setspecific(g_threadKey, thread);
+    if (threadKeyState.load() == 2) {
+        pthread_setspecific(threadKey, thread);
     }
 }
 
@@ -122,7 +122,7 @@ ThreadState* registerThread(SessionState& session) noexcept {
     }
     thread->lane.thread = session.nextThread.fetch_add(1, std::memory_order_relaxed);
     thread->tid = ownTid();
-    t_thread = thread;
+    threadNow = thread;
     watchThreadEnd(thread);
 
     char name[17] = {};
@@ -139,11 +139,11 @@ ThreadState* registerThread(SessionState& session) noexcept {
 
 /// nullptr: recording is impossible here, for good.
 SessionState* openSession() noexcept {
-    SessionState* session = openSpool(g_lastProcessKey.load());
+    SessionState* session = openSpool(lastProcessKey.load());
     if (session == nullptr) {
         return nullptr;
     }
-    g_lastProcessKey.store(session->identity.processKey);
+    lastProcessKey.store(session->identity.processKey);
     const raw::ControlPage* control = mapControlPage(session->identity.spool);
     session->control.store(control, std::memory_order_relaxed);
     if (control != nullptr) {
@@ -196,13 +196,13 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
 
 } // namespace
 
-std::atomic<ProcessPage*> g_page{&g_beforeFirstUse};
-thread_local ThreadState* t_thread = nullptr;
+std::atomic<ProcessPage*> processPageNow{&pageBeforeFirstUse};
+thread_local ThreadState* threadNow = nullptr;
 
 namespace {
 
 /// A signal handler that enters here again could wait for a lock of the code it interrupted.
-thread_local bool t_entering = false;
+thread_local bool isEntering = false;
 
 ThreadState* enterOnce() noexcept {
     ProcessPage* page = processPage();
@@ -220,8 +220,8 @@ ThreadState* enterOnce() noexcept {
     if (session == nullptr || page->word.load(std::memory_order_acquire) < kWordOn) {
         return nullptr;
     }
-    if (t_thread != nullptr && t_thread->session == session) {
-        return t_thread;
+    if (threadNow != nullptr && threadNow->session == session) {
+        return threadNow;
     }
     return registerThread(*session);
 }
@@ -229,26 +229,27 @@ ThreadState* enterOnce() noexcept {
 } // namespace
 
 ThreadState* enterSlowly() noexcept {
-    if (t_entering) {
+    if (isEntering) {
         return nullptr;
     }
-    t_entering = true;
+    isEntering = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ThreadState* thread = enterOnce();
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    t_entering = false;
+    isEntering = false;
     return thread;
 }
 
 void publishLevel(raw::RecordingLevel level) noexcept {
-    ProcessPage* page = g_page.load(std::memory_order_acquire);
+    ProcessPage* page = processPageNow.load(std::memory_order_acquire);
     const SessionState* session = page->session.load(std::memory_order_acquire);
     const bool off = level == raw::RecordingLevel::Off || session == nullptr || session->stopped.load() != 0;
     page->word.store(off ? kWordOff : kWordOn + static_cast<std::uint32_t>(level), std::memory_order_release);
 }
 
 raw::RecordingLevel publishedLevel() noexcept {
-    const std::uint32_t word = g_page.load(std::memory_order_acquire)->word.load(std::memory_order_acquire);
+    const std::uint32_t word
+        = processPageNow.load(std::memory_order_acquire)->word.load(std::memory_order_acquire);
     return word < kWordOn ? raw::RecordingLevel::Off : static_cast<raw::RecordingLevel>(word - kWordOn);
 }
 
@@ -256,7 +257,7 @@ void stopCollecting(SessionState& session, const char* why) noexcept {
     if (session.stopped.exchange(1) != 0) {
         return;
     }
-    g_page.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
+    processPageNow.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
     char text[PATH_MAX + 128];
     formatInto(
         text, why, "; recording of process ", decimal(session.identity.pid), " stops here, the job goes on");
@@ -292,30 +293,30 @@ void writeCoverage(SessionState& session, raw::CoverageSource source, raw::Cover
 }
 
 void registerSource(const SourceHooks* hooks) noexcept {
-    const unsigned index = g_sourceCount.load();
+    const unsigned index = registeredCount.load();
     for (unsigned i = 0; i < index; ++i) {
-        if (g_sources[i].load() == hooks) {
+        if (registeredSources[i].load() == hooks) {
             return;
         }
     }
-    if (index < sizeof g_sources / sizeof g_sources[0]) {
-        g_sources[index].store(hooks);
-        g_sourceCount.store(index + 1, std::memory_order_release);
+    if (index < sizeof registeredSources / sizeof registeredSources[0]) {
+        registeredSources[index].store(hooks);
+        registeredCount.store(index + 1, std::memory_order_release);
     }
 }
 
 unsigned sourceCount() noexcept {
-    return g_sourceCount.load(std::memory_order_acquire);
+    return registeredCount.load(std::memory_order_acquire);
 }
 const SourceHooks* source(unsigned index) noexcept {
-    return g_sources[index].load();
+    return registeredSources[index].load();
 }
 
 void setStackWalker(const StackWalker* walker) noexcept {
-    g_walker.store(walker, std::memory_order_release);
+    installedWalker.store(walker, std::memory_order_release);
 }
 const StackWalker* stackWalker() noexcept {
-    return g_walker.load(std::memory_order_acquire);
+    return installedWalker.load(std::memory_order_acquire);
 }
 
 } // namespace gd::session

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
 #include <string_view>
-#include <time.h>
 
 namespace gd::session {
 
@@ -24,8 +24,8 @@ inline constexpr std::uint32_t kWordUnknown = 0;
 inline constexpr std::uint32_t kWordOff = 1;
 inline constexpr std::uint32_t kWordOn = 2;
 
-extern std::atomic<ProcessPage*> g_page; ///< never null
-extern thread_local ThreadState* t_thread;
+extern std::atomic<ProcessPage*> processPageNow; ///< never null
+extern thread_local ThreadState* threadNow;
 
 inline std::int64_t monotonicNs() noexcept {
     timespec now{};
@@ -38,20 +38,20 @@ inline std::int64_t monotonicNs() noexcept {
 ThreadState* enterSlowly() noexcept;
 /// The session of this process, nullptr before its first record. Any thread.
 inline SessionState* currentSession() noexcept {
-    return g_page.load(std::memory_order_acquire)->session.load(std::memory_order_acquire);
+    return processPageNow.load(std::memory_order_acquire)->session.load(std::memory_order_acquire);
 }
 
 /// Brackets every entry into the collector: finds the thread's state, refuses re-entry, keeps errno.
 class Entry {
 public:
     Entry() noexcept {
-        const ProcessPage* page = g_page.load(std::memory_order_acquire);
+        const ProcessPage* page = processPageNow.load(std::memory_order_acquire);
         const std::uint32_t word = page->word.load(std::memory_order_acquire);
         if (word == kWordOff) {
             return;
         }
         m_errno = errno;
-        ThreadState* thread = t_thread;
+        ThreadState* thread = threadNow;
         if (word == kWordUnknown || thread == nullptr
             || thread->session != page->session.load(std::memory_order_relaxed)) [[unlikely]] {
             thread = enterSlowly();

@@ -12,8 +12,8 @@
 #include "collector/session/thread_state.h"
 
 #include <atomic>
+#include <climits>
 #include <cstdint>
-#include <limits.h>
 #include <regex.h>
 
 namespace gd::session {

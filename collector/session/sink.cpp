@@ -11,7 +11,8 @@
 namespace gd::session::sink {
 
 bool enabled() noexcept {
-    const std::uint32_t word = g_page.load(std::memory_order_acquire)->word.load(std::memory_order_acquire);
+    const std::uint32_t word
+        = processPageNow.load(std::memory_order_acquire)->word.load(std::memory_order_acquire);
     return word != kWordOff;
 }
 

@@ -44,10 +44,12 @@ int visit(dl_phdr_info* info, std::size_t, void* context) {
     if (!holds || ehFrame == nullptr) {
         return 0;
     }
+    // NOLINTBEGIN(performance-no-int-to-ptr): the loader gives numbers, the interface wants pointers
     *search->found = {};
     search->found->mapStart = reinterpret_cast<void*>(from);
     search->found->mapEnd = reinterpret_cast<void*>(to);
     search->found->ehFrame = reinterpret_cast<void*>(info->dlpi_addr + ehFrame->p_vaddr);
+    // NOLINTEND(performance-no-int-to-ptr)
     return 1;
 }
 

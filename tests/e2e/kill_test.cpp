@@ -12,12 +12,12 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
-#include <time.h>
 #include <unistd.h>
 
 namespace gd {

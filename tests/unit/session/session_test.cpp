@@ -365,9 +365,9 @@ TEST(Session, ASignalHandlerInsideTheCollectorDoesNothing) {
     SpoolBuilder spool;
     ASSERT_EQ(spool.run([] {
         sink::alloc(memoryAt(0x1000));
-        t_thread->lane.busy = 1;
+        threadNow->lane.busy = 1;
         sink::alloc(memoryAt(0x2000));
-        t_thread->lane.busy = 0;
+        threadNow->lane.busy = 0;
         errno = EDOM;
         sink::alloc(memoryAt(0x3000));
         _exit(errno == EDOM ? 0 : 1);
