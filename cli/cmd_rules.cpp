@@ -177,7 +177,7 @@ int cmdRules(const Arguments& arguments) {
     Wish wish;
     app.add_option("--rules", wish.folders, "also use the rules of this folder")
         ->type_name("DIR")
-        ->expected(1);
+        ->allow_extra_args(false);
     CLI::App* listApp = app.add_subcommand("list", "List all rules with their severity.");
     listApp->add_option("--format", wish.format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))

@@ -32,17 +32,22 @@ Error renamed(Error error, const std::string& from, const std::string& to) {
 Result<void> addIssues(Db& db, const std::vector<RunIssue>& issues) {
     GD_TRY_ASSIGN(auto insert,
         db.prepare("INSERT INTO trace_issue(severity, code, count, detail) VALUES ('info', ?, 1, ?)"));
-    // What the collector wrote about a source that nobody fed is replaced by the reason why.
-    GD_TRY_ASSIGN(auto drop, db.prepare("DELETE FROM coverage WHERE source = ?"));
+    // What the collector wrote about a source that nobody fed is replaced by the reason why. Host runtimes
+    // feed their sources themselves, whatever those variables say.
+    constexpr std::string_view kTakenFrom
+        = "(SELECT process_id FROM process WHERE coalesce(runtime, 'cuda') = 'cuda')";
+    GD_TRY_ASSIGN(auto drop,
+        db.prepare(fmt::format("DELETE FROM coverage WHERE source = ? AND process_id IN {}", kTakenFrom)));
     GD_TRY_ASSIGN(auto absent,
-        db.prepare("INSERT INTO coverage(process_id, source, from_ns, to_ns, state, reason) "
-                   "SELECT process_id, ?, start_ns, end_ns, 'absent', ? FROM process WHERE runtime = 'cuda' "
-                   "OR ? NOT IN ('callbacks', 'graph_trace')"));
+        db.prepare(fmt::format("INSERT INTO coverage(process_id, source, from_ns, to_ns, state, reason) "
+                               "SELECT process_id, ?, start_ns, end_ns, 'absent', ? FROM process "
+                               "WHERE process_id IN {}",
+            kTakenFrom)));
     for (const RunIssue& issue : issues) {
         GD_TRY(insert.runWith(issue.code, issue.detail));
         for (const std::string& source : issue.absentSources) {
             GD_TRY(drop.runWith(source));
-            GD_TRY(absent.runWith(source, issue.detail, source));
+            GD_TRY(absent.runWith(source, issue.detail));
         }
     }
     return {};

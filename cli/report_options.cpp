@@ -6,11 +6,11 @@ namespace gd::cli {
 void addJudgeOptions(CLI::App& app, JudgeOptions& options) {
     app.add_option("--rules", options.ruleFolders, "also use the rules of this folder; may be repeated")
         ->type_name("DIR")
-        ->expected(1);
+        ->allow_extra_args(false);
     app.add_option("--param", options.params,
            "set a rule's parameter, in all rules that have it or as GD301.NAME=VALUE; may be repeated")
         ->type_name("NAME=VALUE")
-        ->expected(1);
+        ->allow_extra_args(false);
 }
 
 Result<report::Format> reportFormat(std::string_view word) {

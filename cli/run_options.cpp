@@ -64,7 +64,7 @@ void addOptions(CLI::App& app, RunOptions& options) {
            fmt::format("a report ({}) to stderr, =FILE to a file, =- to stdout; may be repeated",
                report::kFormatNames))
         ->type_name("FORMAT[=FILE]")
-        ->expected(1);
+        ->allow_extra_args(false);
     app.add_flag("--no-report", options.noReport, "no text report on stderr");
     app.add_option(
            "--fail-on", options.failOn, "the gate: fail when a finding has this severity or a higher one")
@@ -100,9 +100,9 @@ ParsedRun parseRun(const std::vector<std::string>& arguments) {
     // A "--" behind the command's own name is one of its arguments.
     const auto rest = dashes != arguments.end() && options.command.empty() ? dashes + 1 : dashes;
     options.command.insert(options.command.end(), rest, arguments.end());
-    for (const CLI::Option* option : later) {
-        if (option->count() > 0) {
-            note("run", fmt::format("{} is not in this version", option->get_name()));
+    for (std::size_t i = 0; i < later.size(); ++i) {
+        if (later[i]->count() > 0) {
+            note("run", fmt::format("{} is not in this version", kLater[i]));
             parsed.stop = kUsage;
             return parsed;
         }

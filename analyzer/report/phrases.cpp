@@ -2,6 +2,7 @@
 #include "analyzer/report/phrases.h"
 
 #include "analyzer/base/time.h"
+#include "analyzer/rules/frames.h"
 
 #include <fmt/format.h>
 
@@ -112,7 +113,8 @@ std::string placeText(const rules::Location& location) {
         out = location.module.empty() ? "unknown file" : location.module;
     else if (location.line > 0)
         out += fmt::format(":{}", location.line);
-    return location.function.empty() ? out : fmt::format("{} in {}", out, location.function);
+    const std::string_view function = rules::bareFunctionName(location.function);
+    return function.empty() ? out : fmt::format("{} in {}", out, function);
 }
 
 std::string whereText(const rules::Finding& finding) {

@@ -236,7 +236,8 @@ void writeEvidence(Page& page, const rules::Finding& finding) {
         page.labelled("", fmt::format("and {} more", finding.evidence.size() - shown));
 }
 
-void writeFinding(Page& page, const Report& report, const rules::Finding& finding) {
+// `known`: the reasons and remedies of this rule stand further up already.
+void writeFinding(Page& page, const Report& report, const rules::Finding& finding, bool known) {
     page.severity(finding.severity, headline(finding));
     page.line(finding.message, 2);
     writePlaces(page, finding);
@@ -244,8 +245,12 @@ void writeFinding(Page& page, const Report& report, const rules::Finding& findin
     page.labelled("when", whenText(finding));
     page.labelled("cost", costText(report, finding));
     writeEvidence(page, finding);
-    page.labelled("why", finding.why);
-    page.labelled("fix", finding.fix);
+    if (known) {
+        page.labelled("fix", fmt::format("as for the first {} above", finding.rule));
+    } else {
+        page.labelled("why", finding.why);
+        page.labelled("fix", finding.fix);
+    }
     const std::size_t shown = std::min(finding.folded.size(), kMaxFolded);
     for (std::size_t i = 0; i < shown; ++i) {
         const rules::Finding& folded = finding.folded[i];
@@ -263,13 +268,12 @@ void writeFindings(Page& page, const Report& report) {
         return;
     }
     page.heading(fmt::format("Findings: {}", countText(report)));
-    bool first = true;
+    std::set<std::string> explained;
     for (const rules::Finding& finding : report.findings) {
         page.raw("\n");
-        if (first && finding.severity > rules::Severity::info)
+        if (explained.empty() && finding.severity > rules::Severity::info)
             page.raw("Fix first\n");
-        first = false;
-        writeFinding(page, report, finding);
+        writeFinding(page, report, finding, !explained.insert(finding.rule).second);
     }
 }
 

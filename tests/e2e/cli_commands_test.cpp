@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: names, streams, statuses, and one clear sentence for everything that is wrong.
+#include "tests/e2e/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+using namespace gd::test;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+namespace {
+
+// One trace for all tests of this program: reading it does not change it.
+class Commands : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        s_shop = new Workshop;
+        const ProgramEnd end = s_shop->run(recordTrainer(
+            {"-o", s_shop->file("x.gdt"), "--no-report"}, {"--steps", "40", "--fault", "item-in-capture"}));
+        ASSERT_EQ(end.status, 0) << end.err;
+    }
+    static void TearDownTestSuite() {
+        delete s_shop;
+        s_shop = nullptr;
+    }
+    static ProgramEnd call(const std::vector<std::string>& arguments) {
+        return s_shop->run(graphdoctor(arguments));
+    }
+    static std::string trace() { return s_shop->file("x.gdt"); }
+
+    static Workshop* s_shop;
+};
+Workshop* Commands::s_shop = nullptr;
+
+// Status, nothing on stdout, and one line on stderr that holds `part`.
+void expectRefusal(const ProgramEnd& end, int status, const std::string& part) {
+    EXPECT_EQ(end.status, status) << end.err;
+    EXPECT_EQ(end.out, "");
+    EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(part));
+}
+
+TEST_F(Commands, HelpAndVersionGoToStdout) {
+    EXPECT_THAT(call({"--version"}).out, testing::StartsWith("graphdoctor "));
+    EXPECT_THAT(call({"help"}).out, HasSubstr("Commands:"));
+    for (const std::string name : {"run", "report", "import", "rules", "query", "env"}) {
+        const ProgramEnd byFlag = call({name, "--help"});
+        EXPECT_EQ(byFlag.status, 0);
+        EXPECT_THAT(byFlag.out, HasSubstr("Examples:"));
+        EXPECT_EQ(call({"help", name}).out, byFlag.out);
+    }
+    EXPECT_THAT(call({"rules", "test", "--help"}).out, HasSubstr("Run the tests inside rule files"));
+}
+
+TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
+    expectRefusal(call({}), 2, "a command is expected");
+    expectRefusal(call({"reprot", "x"}), 2, "did you mean report?");
+    expectRefusal(call({"merge"}), 2, "merge is not a command");
+    expectRefusal(call({"help", "nothing"}), 2, "nothing is not a command");
+    expectRefusal(call({"report"}), 2, "TRACE");
+    expectRefusal(call({"report", trace(), "--nonsense"}), 2, "--nonsense");
+    expectRefusal(
+        call({"report", trace(), "--format", "html"}), 2, "text, json, markdown, sarif, junit, github");
+    expectRefusal(call({"report", trace(), "--fail-on", "maybe"}), 2, "maybe");
+    expectRefusal(call({"report", trace(), trace()}), 2, "one trace is expected");
+    expectRefusal(call({"report", trace(), "--steps", "9:3"}), 2, "the first step is after the last");
+    expectRefusal(call({"report", trace(), "--steps", "x"}), 2, "A:B");
+    expectRefusal(call({"report", trace(), "--rank", "77"}), 2, "no process of this trace has rank 77");
+    expectRefusal(call({"report", trace(), "--param", "no_such=1"}), 2, "no_such");
+    expectRefusal(call({"rules"}), 2, "subcommand");
+    expectRefusal(call({"rules", "show", "GD000"}), 2, "there is no rule GD000");
+    expectRefusal(call({"query", trace()}), 2, "SQL");
+    expectRefusal(call({"query", trace(), "SELEC 1"}), 2, "SELEC");
+    expectRefusal(call({"run"}), 2, "a command is expected");
+    expectRefusal(call({"run", "--levle", "full", "--", "true"}), 2, "--levle");
+    expectRefusal(call({"run", "--level", "off", "--", "true"}), 2, "off");
+    expectRefusal(call({"run", "--delay", "5s", "--", "true"}), 2, "--delay is not in this version");
+    expectRefusal(call({"run", "--self-check", "--", "true"}), 2, "--self-check is not in this version");
+    expectRefusal(call({"run", "--report", "html", "--", "true"}), 2, "writes no html");
+    expectRefusal(call({"run", "-o", "%z.gdt", "--", "true"}), 2, "after % one of");
+    expectRefusal(call({"run", "--max-size", "many", "--", "true"}), 2, "--max-size");
+    expectRefusal(call({"run", "--step-range", "(", "--", "true"}), 2, "regular expression");
+}
+
+TEST_F(Commands, BadTracesAreOneSentenceAndStatus3) {
+    const auto bad = [&](const std::string& name, const std::string& bytes) {
+        std::ofstream(s_shop->path(name), std::ios::binary) << bytes;
+        return s_shop->file(name);
+    };
+    for (const std::string command : {"report", "query"}) {
+        const auto open = [&](const std::string& file) {
+            return command == "report" ? call({"report", file}) : call({"query", file, "SELECT 1"});
+        };
+        expectRefusal(open(s_shop->file("missing.gdt")), 3, "missing.gdt");
+        expectRefusal(open(s_shop->file("")), 3, s_shop->file(""));
+        expectRefusal(open(bad("empty.gdt", "")), 3, "empty.gdt");
+        expectRefusal(open(bad("text.gdt", "this is not a trace, it is a line of text\n")), 3, "text.gdt");
+        std::string cut = readFile(trace());
+        cut.resize(cut.size() / 2);
+        const ProgramEnd end = open(bad("cut.gdt", cut));
+        EXPECT_EQ(end.status, 3) << end.err;
+        EXPECT_THAT(end.err, HasSubstr("cut.gdt"));
+    }
+}
+
+TEST_F(Commands, BadSpoolsAreOneSentenceAndStatus3) {
+    fs::create_directory(s_shop->path("nothing"));
+    expectRefusal(call({"import", s_shop->file("nothing"), "-o", s_shop->file("n.gdt")}), 3, "nothing");
+    expectRefusal(call({"import", s_shop->file("absent"), "-o", s_shop->file("n.gdt")}), 3, "absent");
+    EXPECT_FALSE(fs::exists(s_shop->path("n.gdt")));
+    expectRefusal(call({"import", s_shop->file("nothing"), "-o", trace()}), 3, "--force");
+}
+
+TEST_F(Commands, ReportExitsWith1AtTheThreshold) {
+    EXPECT_EQ(call({"report", trace()}).status, 1);
+    EXPECT_EQ(call({"report", trace(), "--fail-on", "never"}).status, 0);
+    const ProgramEnd toFile = call({"report", trace(), "--format", "sarif", "-o", s_shop->file("r.sarif")});
+    EXPECT_EQ(toFile.status, 1);
+    EXPECT_EQ(toFile.out, "");
+    EXPECT_EQ(nlohmann::json::parse(readFile(s_shop->path("r.sarif")))["version"], "2.1.0");
+}
+
+TEST_F(Commands, EveryFormatIsDeterministic) {
+    for (const std::string format : {"text", "json", "markdown", "sarif", "junit", "github"}) {
+        const ProgramEnd once = call({"report", trace(), "--format", format});
+        EXPECT_FALSE(once.out.empty());
+        EXPECT_EQ(once.out, call({"report", trace(), "--format", format}).out);
+    }
+}
+
+TEST_F(Commands, ColourComesOnlyWhenAsked) {
+    EXPECT_THAT(call({"report", trace()}).out, Not(HasSubstr("\x1b")));
+    EXPECT_THAT(call({"report", trace(), "--color", "always"}).out, HasSubstr("\x1b["));
+}
+
+TEST_F(Commands, QueryHasThreeFormats) {
+    const std::string sql = "SELECT 1 AS one, 'a,\"b' AS two, NULL AS three";
+    EXPECT_EQ(call({"query", trace(), sql, "--format", "csv"}).out, "one,two,three\n1,\"a,\"\"b\",\n");
+    EXPECT_EQ(nlohmann::json::parse(call({"query", trace(), sql, "--format", "json"}).out),
+        nlohmann::json::parse(R"([{"one":1,"two":"a,\"b","three":null}])"));
+    EXPECT_EQ(call({"query", trace(), sql}).out, "one  two   three\n---  ----  -----\n  1  a,\"b   NULL\n");
+    EXPECT_EQ(
+        nlohmann::json::parse(call({"query", trace(), "SELECT 1 WHERE 0", "--format", "json"}).out).size(),
+        0u);
+}
+
+TEST_F(Commands, QueryReadsAndDoesNothingElse) {
+    const std::string before = readFile(trace());
+    for (const std::string sql : {"DELETE FROM meta", "ATTACH '/tmp/x.db' AS x", "PRAGMA user_version = 9",
+             "CREATE TABLE t(a)", "SELECT 1; SELECT 2", "SELECT load_extension('x')"}) {
+        const ProgramEnd end = call({"query", trace(), sql});
+        EXPECT_EQ(end.status, 2) << sql << end.err;
+        EXPECT_EQ(end.out, "");
+    }
+    EXPECT_EQ(readFile(trace()), before);
+}
+
+TEST_F(Commands, RulesAreListedShownAndTested) {
+    const ProgramEnd list = call({"rules", "list"});
+    EXPECT_EQ(list.status, 0) << list.err;
+    EXPECT_THAT(list.out, HasSubstr("GD101  error"));
+    EXPECT_THAT(call({"rules", "show", "gd101"}).out, HasSubstr("-- rule: GD101"));
+    EXPECT_EQ(call({"rules", "test", "GD101"}).status, 0);
+    const auto json = nlohmann::json::parse(call({"rules", "list", "--format", "json"}).out);
+    EXPECT_FALSE(json.empty());
+}
+
+TEST_F(Commands, ARuleOfTheUserJoinsTheOthers) {
+    fs::create_directories(s_shop->path("mine"));
+    std::ofstream(s_shop->path("mine/GD901-has-process.sql")) << R"(-- SPDX-License-Identifier: Apache-2.0
+-- rule: GD901 has-process
+-- title: The trace has a process
+-- severity: info
+-- impact: none
+-- confidence: high
+-- root: none
+-- needs: callbacks>=partial
+-- why: It shows that rules can be added.
+-- fix: Nothing.
+-- source: This test.
+-- message: process {pid}
+SELECT process_id, start_ns, end_ns, pid FROM process WHERE pid > 0;
+-- test: fires for a process
+INSERT INTO process(process_id, pid, role, start_ns, end_ns, ended) VALUES (1, 7, 'primary', 0, 1, 'closed');
+-- expect: process 7
+-- test: quiet without one
+INSERT INTO process(process_id, pid, role, start_ns, end_ns, ended) VALUES (1, 0, 'primary', 0, 1, 'closed');
+-- expect: none
+)";
+    EXPECT_EQ(call({"rules", "test", s_shop->file("mine/GD901-has-process.sql")}).status, 0)
+        << call({"rules", "test", s_shop->file("mine/GD901-has-process.sql")}).out;
+    EXPECT_THAT(call({"report", trace(), "--rules", s_shop->file("mine")}).out, HasSubstr("GD901 info"));
+}
+
+TEST_F(Commands, ABrokenRuleOfTheUserHidesNothing) {
+    fs::create_directories(s_shop->path("broken"));
+    std::ofstream(s_shop->path("broken/GD902-broken.sql")) << "-- rule: GD902 broken\nSELECT\n";
+    const ProgramEnd end = call({"report", trace(), "--rules", s_shop->file("broken")});
+    EXPECT_EQ(end.status, 1);
+    EXPECT_THAT(end.out, HasSubstr("GD101 error"));
+    EXPECT_THAT(end.out, HasSubstr("GD902-broken.sql"));
+    EXPECT_EQ(call({"rules", "list", "--rules", s_shop->file("broken")}).status, 3);
+    expectRefusal(call({"report", trace(), "--rules", s_shop->file("no-folder")}), 3, "no-folder");
+}
+
+TEST_F(Commands, EnvTellsWhatTheMachineOffers) {
+    const auto json = nlohmann::json::parse(call({"env", "--format", "json"}).out);
+    EXPECT_EQ(json["schema"], "graphdoctor.env/1");
+    EXPECT_TRUE(json["installation"]["collector_found"]);
+    EXPECT_TRUE(json["installation"]["sources"]["host_runtime"]);
+    EXPECT_TRUE(json["installation"]["rules_found"]);
+    EXPECT_THAT(call({"env"}).out, HasSubstr("installation"));
+}
+
+TEST_F(Commands, AReaderThatGoesAwayIsNoError) {
+    const ProgramEnd end = s_shop->run({"sh", "-c",
+        std::string(GD_GRAPHDOCTOR) + " query " + trace()
+            + " \"SELECT a.line FROM stack_frame AS a, stack_frame AS b, stack_frame AS c\" --format csv | "
+              "head -n 1 > /dev/null; echo "
+              "${PIPESTATUS:-ok}"});
+    EXPECT_EQ(end.err, "");
+}
+
+} // namespace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every fault of the trainer at several places: its rule comes first and names the line that the trainer
+// itself names; made harmless, nothing fires. The default run takes one place a fault, GD_FAULT_TABLE_FULL
+// all.
+#include "tests/e2e/fault_line.h"
+#include "tests/e2e/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace gd::test;
+
+namespace {
+
+struct Fault {
+    std::string id;
+    std::string rule;
+    std::vector<std::string> places; // appended to the id
+    std::vector<std::string> options; // of the trainer
+    bool hasLine = true; // the trainer prints its place
+};
+
+const std::vector<std::string> kAnywhere = {"@step=4", "@step=6", "@rank=1"};
+const std::vector<std::string> kWithLayer = {"@step=4", "@layer=1", "@rank=1"};
+
+std::vector<Fault> faults() {
+    return {
+        {"item-in-capture", "GD101", kWithLayer, {}},
+        {"no-warmup-optimizer", "GD109", {"", "@rank=0", "@rank=1"}, {}},
+        {"sync-in-graph-region", "GD302", kWithLayer, {}},
+        {"record-stream", "GD202", kWithLayer, {}},
+        {"activation-realloc", "GD402", kWithLayer, {}},
+        {"graph-cache-overflow", "GD306", {"", ":22", ":24"}, {}, false},
+        {"tp-allreduce-unjoined", "GD114", {"", "@step=4", "@step=6"}, {"--dp", "2"}},
+        {"replay-jitter", "GD303", kAnywhere, {}, false},
+        {"unjoined-fork", "GD104", kWithLayer, {}},
+        {"abandoned-capture", "GD108", kWithLayer, {}},
+    };
+}
+
+struct Case {
+    Fault fault;
+    std::string place;
+};
+
+std::vector<Case> cases() {
+    std::vector<Case> out;
+    for (const Fault& fault : faults()) {
+        const std::size_t count = GD_FAULT_TABLE_FULL ? fault.places.size() : 1;
+        for (std::size_t i = 0; i < count; ++i)
+            out.push_back({fault, fault.places[i]});
+    }
+    return out;
+}
+
+std::string caseName(const testing::TestParamInfo<Case>& info) {
+    std::string name = info.param.fault.id + info.param.place;
+    std::replace_if(
+        name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+    return name;
+}
+
+class FaultTable : public testing::TestWithParam<Case> {
+protected:
+    ProgramEnd record(const std::string& suffix) {
+        const Fault& fault = GetParam().fault;
+        std::vector<std::string> arguments
+            = {"--steps", "60", "--no-marks", "--fault", fault.id + GetParam().place + suffix};
+        arguments.insert(arguments.end(), fault.options.begin(), fault.options.end());
+        if (GetParam().place.find("@rank=1") != std::string::npos)
+            arguments.insert(arguments.end(), {"--dp", "2"});
+        return shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--force", "--no-report"}, arguments));
+    }
+    Workshop shop;
+};
+
+TEST_P(FaultTable, ItsRuleComesFirstWithItsLine) {
+    const Fault& fault = GetParam().fault;
+    const ProgramEnd end = record("");
+    ASSERT_LT(end.status, 2) << end.err; // a fault may break the training, never the recording
+    const auto report = reportOf(shop, shop.file("x.gdt"));
+    ASSERT_FALSE(report["findings"].empty()) << end.err;
+    const auto& first = report["findings"][0];
+    EXPECT_EQ(first["rule"], fault.rule) << first["message"];
+    if (!fault.hasLine)
+        return;
+    const auto places = printedFaultLines(shop, end.err);
+    ASSERT_FALSE(places.empty()) << end.err;
+    ASSERT_FALSE(first["locations"].empty()) << first["locations_reason"];
+    const auto& location = first["locations"][0];
+    const bool same = std::any_of(places.begin(), places.end(), [&](const SourceLine& place) {
+        return location["file"] == place.file && location["line"] == place.line;
+    });
+    EXPECT_TRUE(same) << location << " is not " << places[0].file << ":" << places[0].line;
+}
+
+TEST_P(FaultTable, MadeHarmlessItIsSilent) {
+    const ProgramEnd end = record("@harmless");
+    ASSERT_EQ(end.status, 0) << end.err;
+    const auto report = reportOf(shop, shop.file("x.gdt"));
+    for (const auto& finding : report["findings"])
+        EXPECT_EQ(finding["severity"], "info") << finding["rule"] << finding["message"];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FaultTable, testing::ValuesIn(cases()), caseName);
+
+} // namespace
