@@ -21,7 +21,15 @@ std::int64_t startOf(const Replay& replay) {
 
 LaunchIntervals::LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines)
     : m_process(process)
-    , m_timelines(timelines) {
+    , m_timelines(timelines)
+    , m_replayedNs(process.replays.size()) {
+    for (const DeviceTimeline& timeline : timelines) {
+        std::int64_t endNs = 0;
+        for (const std::int32_t index : timeline.replays) {
+            m_replayedNs[static_cast<std::size_t>(index)] = endNs;
+            endNs = std::max(endNs, process.replays[static_cast<std::size_t>(index)].endNs);
+        }
+    }
     m_prefix.reserve(process.replays.size() + 1);
     m_prefix.push_back(0);
     for (const Replay& replay : process.replays)
@@ -52,7 +60,13 @@ std::vector<LaunchIntervals::Interval> LaunchIntervals::intervalsOf(const Exec& 
                 const Replay& first = m_process.replays[from];
                 const Replay& second = m_process.replays[to];
                 result.push_back({startOf(second) - startOf(first),
-                    idleNs(first.deviceId, startOf(first), startOf(second)), m_prefix[to] - m_prefix[from]});
+                    startOf(second) - startOf(first)
+                        - idleNs(first.deviceId, startOf(first), startOf(second)),
+                    idleNs(second.deviceId,
+                        std::clamp(
+                            m_replayedNs[to], startOf(first), std::max(startOf(first), startOf(second))),
+                        startOf(second)),
+                    m_prefix[to] - m_prefix[from]});
             }
         }
         before = std::move(current);
@@ -95,7 +109,7 @@ IntervalFigures LaunchIntervals::of(const Exec& exec) const {
         for (const Interval& interval : population) {
             own.push_back(interval.lengthNs);
             idle.push_back(interval.idleNs);
-            busy.push_back(interval.lengthNs - interval.idleNs);
+            busy.push_back(interval.busyNs);
         }
         const double median = *percentile(own, 50.0);
         const double idleMedian = *percentile(idle, 50.0);

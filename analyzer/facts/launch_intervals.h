@@ -18,8 +18,9 @@ struct IntervalFigures {
     std::optional<std::int64_t> p99Ns;
     std::optional<double> spread; // (p90 - p10) / median
     std::int64_t busySpreadNs = 0; // the same of its busy time
-    std::optional<std::int64_t> lateNs; // idle time of all intervals beyond that of the 10th percentile
-    std::optional<std::int64_t> idleSpreadNs; // p90 - p10 of the device's idle time inside the intervals
+    std::optional<std::int64_t> lateNs; // idle time before its replays beyond that of the 10th percentile
+    std::optional<std::int64_t>
+        idleSpreadNs; // p90 - p10 of the device's idle time between the replay before and this one
 };
 
 // Intervals between starts (launches, where the device was not measured) of one executable at the same
@@ -33,7 +34,8 @@ public:
 private:
     struct Interval {
         std::int64_t lengthNs = 0;
-        std::int64_t idleNs = 0;
+        std::int64_t busyNs = 0; // of the device, in all of it
+        std::int64_t idleNs = 0; // since the replay before, whichever it was
         std::uint64_t population = 0;
     };
     std::vector<Interval> intervalsOf(const Exec& exec) const;
@@ -41,6 +43,7 @@ private:
 
     const ProcessData& m_process;
     const std::vector<DeviceTimeline>& m_timelines;
+    std::vector<std::int64_t> m_replayedNs; // [i] = when the replays that started before replay i had ended
     std::vector<std::uint64_t> m_prefix; // [i] = hash of the first i executables launched
 };
 

@@ -171,8 +171,8 @@ CREATE TABLE exec_reuse (
   interval_cv REAL, -- coefficient of variation of these intervals inside their populations, NULL below 10
   interval_p99_ns INTEGER, -- 99th percentile
   interval_spread REAL, -- (90th - 10th percentile) / median of these intervals, as deviations from the medians of their populations: single outliers do not move it
-  idle_spread_ns INTEGER, -- 90th - 10th percentile of the device's idle time inside the intervals, likewise: large when launches come late, small when the device is slow; NULL device times not measured
-  late_ns INTEGER, -- idle time of all intervals beyond that of the 10th percentile; NULL device times not measured
+  idle_spread_ns INTEGER, -- 90th - 10th percentile of the device's idle time between the replay before (of any executable) and this one, likewise: large when it is launched late, small when the device is slow; NULL device times not measured
+  late_ns INTEGER, -- this idle time, summed, beyond its 10th percentile; NULL device times not measured
   intervals INTEGER NOT NULL, -- intervals that these figures rest on; those with other executables launched in between are compared only with each other
   noise_ns INTEGER NOT NULL, -- deviations up to this length say nothing on this device; on a host device at least the spread of the busy time
   stack_id INTEGER, -- where it was instantiated or captured

@@ -37,7 +37,7 @@ WITH share AS (
 SELECT e.process_id, e.start_ns, e.end_ns, e.late_ns AS cost_ns,
   e.graph_name AS subject, COALESCE(e.launch_stack_id, e.stack_id) AS stack_id,
   printf('time between launches is %.2f ms in the median and varies by %.0f %%,'
-    || ' the device''s idle time in it by %.2f ms', e.interval_median_ns / 1e6,
+    || ' the device''s idle time before it by %.2f ms', e.interval_median_ns / 1e6,
     100 * e.interval_cv, e.idle_spread_ns / 1e6) AS what,
   'graph_exec' AS evidence_table, e.exec_id AS evidence_id,
   'coefficient of variation' AS ev1_label, round(e.interval_cv, 3) AS ev1_value,
@@ -63,7 +63,7 @@ INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, int
   interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,
   launch_stack_id, late_ns)
 VALUES (1, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 20, 15000000, 3, 8, 70000000);
--- expect: cycle: time between launches is 100.00 ms in the median and varies by 31 %, the device's idle time in it by 16.00 ms | stack_id=8 cost_ns=70000000 confidence=medium
+-- expect: cycle: time between launches is 100.00 ms in the median and varies by 31 %, the device's idle time before it by 16.00 ms | stack_id=8 cost_ns=70000000 confidence=medium
 -- test: quiet at exactly one threshold each
 INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
   interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,

@@ -57,6 +57,23 @@ TEST(ExecReuse, LateLaunchesShowInIntervalsAndIdleTime) {
     EXPECT_GT(trace.number("SELECT idle_spread_ns FROM exec_reuse"), 3 * kMs);
 }
 
+TEST(ExecReuse, TheGraphThatIsLateIsTheOneToBlame) {
+    TraceBuilder trace;
+    addSteps(trace, 40, 10 * kMs);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    trace.capturedGraph(2, 30, 40, {"adamw"});
+    for (int i = 0; i < 40; ++i) {
+        const std::int64_t t = (i + 1) * 10 * kMs + (i % 3 == 0 ? 5 * kMs : 0);
+        trace.replay(1, t, t + 10 * kUs, t + 20 * kUs, t + kMs);
+        trace.replay(2, t + 20 * kUs, t + 30 * kUs, t + kMs, t + 2 * kMs);
+    }
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT idle_spread_ns FROM exec_reuse WHERE exec_id = 2"), 0);
+    EXPECT_GT(trace.number("SELECT idle_spread_ns FROM exec_reuse WHERE exec_id = 1"), 4 * kMs);
+    EXPECT_EQ(trace.number("SELECT late_ns FROM exec_reuse WHERE exec_id = 2"), 0);
+    EXPECT_GT(trace.number("SELECT late_ns FROM exec_reuse WHERE exec_id = 1"), 50 * kMs);
+}
+
 TEST(ExecReuse, SingleOutliersMoveOnlyTheCoefficient) {
     TraceBuilder trace;
     addSteps(trace, 40, 10 * kMs);
