@@ -17,7 +17,7 @@ constexpr std::array<const char*, partCount> kCauses{
 
 struct Gap {
     const Replay* replay = nullptr;
-    const Replay* before = nullptr; // the replay of the same step that ended last
+    const Replay* before = nullptr; // the replay that ended last, of this step or the one before
     std::int64_t startNs = 0;
     std::int64_t endNs = 0;
     std::array<std::int64_t, partCount> parts{};
@@ -62,11 +62,12 @@ public:
 
     std::vector<Gap> find() const {
         std::vector<Gap> gaps;
-        const Replay* before = nullptr; // of the same step, ends last
+        const Replay* before = nullptr; // ends last of those seen
         for (const std::int32_t index : m_timeline.replays) {
             const Replay& replay = m_process.replays[static_cast<std::size_t>(index)];
-            const bool sameStep = before != nullptr && replay.step >= 0 && before->step == replay.step;
-            if (sameStep) {
+            const bool neighbours = before != nullptr && before->step >= 0
+                && (replay.step == before->step || replay.step == before->step + 1);
+            if (neighbours) {
                 Gap gap;
                 gap.replay = &replay;
                 gap.before = before;
@@ -76,7 +77,7 @@ public:
                     gaps.push_back(std::move(gap));
                 }
             }
-            if (!sameStep || replay.endNs > before->endNs)
+            if (!neighbours || replay.endNs > before->endNs)
                 before = &replay;
         }
         return gaps;
@@ -220,7 +221,8 @@ public:
             syncApi = m_context.raw.apiName(gap.sync->apiId);
             syncRuntimeApi = orNull(m_context.raw.apis[gap.sync->apiId].runtimeName);
         }
-        return m_insert.runWith(process.processId, timeline.deviceId, replay.execId, replay.replayId,
+        return m_insert.runWith(process.processId, timeline.deviceId, replay.execId,
+            gap.before->step == replay.step, replay.replayId,
             process.graphName(exec == nullptr ? nullptr : process.templateOf(*exec), replay.execId),
             step.step, step.steady(), gap.startNs, gap.endNs, kCauses[cause],
             causeDetail(m_context.raw, gap, cause), p[hostSync], p[execUpdate], p[data], p[hostOther],
@@ -240,7 +242,7 @@ private:
 Result<void> buildReplayGap(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
-            "INSERT INTO replay_gap VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "INSERT INTO replay_gap VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     GapWriter writer(context, std::move(insert));
     for (const ProcessData& process : context.raw.processes) {

@@ -56,25 +56,30 @@ constexpr Sign kSigns[] = {
         "ORDER BY SUM(graph_bytes + eager_bytes) DESC, comm_hash LIMIT 4)"},
 
     {"replay_gap.p50_ns", "ns", "graph_trace", nullptr, Judge::none, 0,
-        "SELECT percentile(end_ns - start_ns, 50) FROM replay_gap WHERE :p IN (0, process_id) AND steady AND "
+        "SELECT percentile(end_ns - start_ns, 50) FROM replay_gap WHERE :p IN (0, process_id) AND same_step "
+        "AND steady AND "
         "known"},
     {"replay_gap.p99_ns", "ns", "graph_trace", "below 500 us", Judge::lookAbove, 500'000,
-        "SELECT percentile(end_ns - start_ns, 99) FROM replay_gap WHERE :p IN (0, process_id) AND steady AND "
+        "SELECT percentile(end_ns - start_ns, 99) FROM replay_gap WHERE :p IN (0, process_id) AND same_step "
+        "AND steady AND "
         "known"},
     {"replay_gap.max_ns", "ns", "graph_trace", nullptr, Judge::none, 0,
-        "SELECT MAX(end_ns - start_ns) FROM replay_gap WHERE :p IN (0, process_id) AND steady AND known"},
+        "SELECT MAX(end_ns - start_ns) FROM replay_gap WHERE :p IN (0, process_id) AND same_step AND steady "
+        "AND known"},
     {"replay_gap.share_ratio", "ratio", "graph_trace", "below 5 %", Judge::lookAbove, 0.05,
         "SELECT CASE WHEN (SELECT COUNT(*) FROM replay AS r WHERE :p IN (0, r.process_id)) > 0 THEN "
         "1.0 * COALESCE((SELECT SUM(end_ns - start_ns) FROM replay_gap WHERE :p IN (0, process_id) AND "
+        "same_step AND "
         "steady AND known), 0) "
         "/ NULLIF((SELECT SUM(end_ns - start_ns) FROM device_busy WHERE :p IN (0, process_id) AND steady), "
         "0) END"},
     {"replay_gap.above_500us_count", "count", "graph_trace", nullptr, Judge::none, 0,
         "SELECT CASE WHEN (SELECT COUNT(*) FROM replay AS r WHERE :p IN (0, r.process_id)) > 0 THEN "
-        "(SELECT COUNT(*) FROM replay_gap WHERE :p IN (0, process_id) AND steady AND known "
+        "(SELECT COUNT(*) FROM replay_gap WHERE :p IN (0, process_id) AND same_step AND steady AND known "
         "AND end_ns - start_ns > 500000) END"},
     {"replay_gap.cause", "text", "graph_trace", nullptr, Judge::none, 0,
-        "SELECT cause FROM replay_gap WHERE :p IN (0, process_id) AND steady AND known GROUP BY cause "
+        "SELECT cause FROM replay_gap WHERE :p IN (0, process_id) AND same_step AND steady AND known GROUP "
+        "BY cause "
         "ORDER BY SUM(end_ns - start_ns) DESC, cause LIMIT 1"},
 
     {"gpu_busy.busy_ratio", "ratio", "eager_kernel_activity", "above 85 %", Judge::lookBelow, 0.85,

@@ -116,11 +116,13 @@ CREATE TABLE capture_leak (
   known INTEGER NOT NULL -- 0: launches or activity were not recorded over the window
 ) STRICT;
 
--- Idle device time between the end of one replay and the start of the next of the same step.
+-- Idle device time between the end of one replay and the start of the next of the same step, or of the step after it
+-- (same_step = 0: what "replay gaps" do not mean, but where a wait of every step shows when a step is one graph).
 CREATE TABLE replay_gap (
   process_id INTEGER NOT NULL, -- process
   device_id INTEGER NOT NULL, -- device
   exec_id INTEGER NOT NULL, -- executable whose replay comes late
+  same_step INTEGER NOT NULL, -- 1: both replays were launched in one step
   replay_id INTEGER NOT NULL, -- that replay
   graph_name TEXT NOT NULL, -- name for people: range path of the capture, else "graph N"
   step INTEGER, -- step

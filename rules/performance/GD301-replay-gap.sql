@@ -21,7 +21,8 @@
 WITH gap AS (
   SELECT g.*, g.end_ns - g.start_ns AS len
   FROM replay_gap AS g
-  WHERE g.steady AND g.known AND g.end_ns - g.start_ns >= :gap_us * 1e3
+  WHERE g.same_step AND g.steady AND g.known
+    AND g.end_ns - g.start_ns >= :gap_us * 1e3
     AND g.end_ns - g.start_ns > g.noise_ns),
 late AS (
   SELECT gap.process_id, gap.device_id, s.end_ns - s.start_ns AS steady_ns
@@ -63,60 +64,67 @@ ORDER BY g.process_id, g.exec_id, g.cause;
 -- test: fires at exactly the gap and just above the share
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 19999999, 20);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, eager_recorded)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 1000, 501000, 'host_other', 1),
-  (1, 0, 4, 3, 'cycle', 8, 1, 2000, 502000, 'host_other', 1);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 1000, 501000, 'host_other', 1),
+  (1, 1, 0, 4, 3, 'cycle', 8, 1, 2000, 502000, 'host_other', 1);
 -- expect: cycle: 2 gaps of 500 us or more before its replays, 1.00 ms in all, 5.0% of steady state, mostly host_other | cost_ns=1000000 confidence=high ev1_value='step 7: 0.50 ms, step 8: 0.50 ms'
 -- test: one row for each executable and cause, shares summed over the device
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 29999999, 20);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, cause_detail, eager_recorded)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 0, 500000, 'host_other', NULL, 1),
-  (1, 0, 5, 3, 'optimizer', 8, 1, 0, 500000, 'data', 'cuMemcpyAsync', 1),
-  (1, 0, 4, 5, 'cycle', 9, 1, 0, 500000, 'data', NULL, 0);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, cause_detail, eager_recorded)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 500000, 'host_other', NULL, 1),
+  (1, 1, 0, 5, 3, 'optimizer', 8, 1, 0, 500000, 'data', 'cuMemcpyAsync', 1),
+  (1, 1, 0, 4, 5, 'cycle', 9, 1, 0, 500000, 'data', NULL, 0);
 -- expect: cycle: 1 gaps of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly data | confidence=low
 -- expect: cycle: 1 gaps of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly host_other
 -- expect: optimizer: 1 gaps of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly data (cuMemcpyAsync)
 -- test: quiet at exactly the share
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 20000000, 20);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, eager_recorded)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 1000, 501000, 'host_other', 1),
-  (1, 0, 4, 3, 'cycle', 8, 1, 2000, 502000, 'host_other', 1);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 1000, 501000, 'host_other', 1),
+  (1, 1, 0, 4, 3, 'cycle', 8, 1, 2000, 502000, 'host_other', 1);
 -- expect: none
 -- test: a share just above the threshold fires, and just below is quiet
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000000, 20);
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (2, 0, 1000000000, 20);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, eager_recorded)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 0, 55000000, 'host_other', 1),
-  (2, 0, 4, 3, 'cycle', 8, 1, 0, 45000000, 'host_other', 1);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 55000000, 'host_other', 1),
+  (1, 2, 0, 4, 3, 'cycle', 8, 1, 0, 45000000, 'host_other', 1);
 -- expect: cycle: 1 gaps of 500 us or more before its replays, 55.0 ms in all, 5.5% of steady state, mostly host_other | process_id=1
 -- test: quiet with gaps just too short, in warm-up, or not known
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000, 20);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, eager_recorded, known)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 0, 499999, 'host_other', 1, 1),
-  (1, 0, 4, 3, 'cycle', 1, 0, 0, 900000, 'host_other', 1, 1),
-  (1, 0, 4, 4, 'cycle', 9, 1, 0, 900000, 'host_other', 1, 0);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded, known)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 499999, 'host_other', 1, 1),
+  (1, 1, 0, 4, 3, 'cycle', 1, 0, 0, 900000, 'host_other', 1, 1),
+  (1, 1, 0, 4, 4, 'cycle', 9, 1, 0, 900000, 'host_other', 1, 0);
+-- expect: none
+-- test: quiet between replays of two steps
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 1000000, 20);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded)
+VALUES (0, 1, 0, 4, 2, 'cycle', 7, 1, 0, 900000, 'host_other', 1);
 -- expect: none
 -- test: quiet with too few steady steps
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000, 19);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, eager_recorded)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 0, 900000, 'host_other', 1);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 900000, 'host_other', 1);
 -- expect: none
 -- test: quiet on a busy machine: gaps no longer than its scheduling noise
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000, 20);
-INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady,
-  start_ns, end_ns, cause, eager_recorded, noise_ns)
-VALUES (1, 0, 4, 2, 'cycle', 7, 1, 0, 900000, 'host_other', 1, 900000);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded, noise_ns)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 900000, 'host_other', 1, 900000);
 -- expect: none

@@ -7,15 +7,17 @@
 -- root: step
 -- needs: graph_trace|node_activity>=partial, callbacks>=partial
 -- param idle_us: 50
--- param per_step_min: 0.5
+-- param per_step_min: 0.50
 -- param steps_min: 5
+-- param between_steps_min: 0.05
 -- why: The thread that launches replays blocked until the device had run dry, and only then launched the next
 --   one: the device idles for the rest of the host's work, every step. (A synchronise inside a capture would be an
 --   error, GD101: this one lies between two graphs.)
 -- fix: Read results later: copy them to pinned memory with non_blocking=True, record an event, and look one or
 --   more steps afterwards. Replace .item(), .cpu() and torch.cuda.synchronize() between graphs by device- side work
 --   (torch.where for gradient clipping and loss scaling), cudaDeviceSynchronize by cudaStreamWaitEvent, blocking
---   cudaMemcpy by cudaMemcpyAsync. One wait at the end of a step or every N steps is fine.
+--   cudaMemcpy by cudaMemcpyAsync. One wait every N steps is fine, and at the end of each step while it costs little
+--   (less than 5 % of the time: then nothing is said).
 -- source: CUDA programming guide, asynchronous execution; pitfalls catalogue, GD302
 -- message: {call} before {graph}: the device runs dry in {steps} of {steady_steps} steps and idles {idle_ns:ns} each time until the next replay starts
 WITH waited AS (
@@ -41,187 +43,219 @@ SELECT w.process_id, MIN(w.start_ns) AS start_ns, MAX(w.end_ns) AS end_ns,
   printf('%.1f %%', 100.0 * SUM(w.len) / (s.end_ns - s.start_ns)) AS ev4_value
 FROM waited AS w JOIN steady_state AS s USING (process_id)
 WHERE s.steps >= :steps_min
-GROUP BY w.process_id, w.exec_id, w.sync_api
+GROUP BY w.process_id, w.exec_id, w.sync_api, w.same_step
 HAVING COUNT(DISTINCT w.step) >= :per_step_min * s.steps
+  AND (w.same_step
+    OR SUM(w.len) > :between_steps_min * (s.end_ns - s.start_ns))
 ORDER BY w.process_id, w.exec_id, w.sync_api;
 -- test: fires at exactly half of the steps, least steps, least idle
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 6);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: cuCtxSynchronize [cudaDeviceSynchronize] before optimizer: the device runs dry in 3 of 6 steps and idles 50.0 us each time until the next replay starts | cost_ns=150000 stack_id=3 root_kind=step
 -- test: fires with the least number of steps
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 5);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: cuCtxSynchronize [cudaDeviceSynchronize] before optimizer: the device runs dry in 5 of 5 steps and idles 50.0 us each time until the next replay starts
+-- test: between two steps it counts when it costs more than a twentieth
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 4545454, 6);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (0, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+-- expect: cuCtxSynchronize [cudaDeviceSynchronize] before optimizer: the device runs dry in 5 of 6 steps and idles 50.0 us each time until the next replay starts
+-- test: quiet between two steps at exactly a twentieth and below
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 5000000, 6);
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (2, 0, 5555555, 6);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (0, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 2, 9, 900, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 2, 9, 901, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 2, 9, 902, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 2, 9, 903, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (0, 2, 9, 904, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+-- expect: none
 -- test: quiet when less than half of the steps wait
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 100);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 405, 'optimizer', 15, 1, 5000000, 5050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 406, 'optimizer', 16, 1, 6000000, 6050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 407, 'optimizer', 17, 1, 7000000, 7050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 408, 'optimizer', 18, 1, 8000000, 8050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 409, 'optimizer', 19, 1, 9000000, 9050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 410, 'optimizer', 20, 1, 10000000, 10050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 411, 'optimizer', 21, 1, 11000000, 11050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 412, 'optimizer', 22, 1, 12000000, 12050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 413, 'optimizer', 23, 1, 13000000, 13050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 414, 'optimizer', 24, 1, 14000000, 14050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 415, 'optimizer', 25, 1, 15000000, 15050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 416, 'optimizer', 26, 1, 16000000, 16050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 417, 'optimizer', 27, 1, 17000000, 17050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 418, 'optimizer', 28, 1, 18000000, 18050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 419, 'optimizer', 29, 1, 19000000, 19050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 420, 'optimizer', 30, 1, 20000000, 20050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 421, 'optimizer', 31, 1, 21000000, 21050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 422, 'optimizer', 32, 1, 22000000, 22050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 423, 'optimizer', 33, 1, 23000000, 23050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 424, 'optimizer', 34, 1, 24000000, 24050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 425, 'optimizer', 35, 1, 25000000, 25050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 426, 'optimizer', 36, 1, 26000000, 26050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 427, 'optimizer', 37, 1, 27000000, 27050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 428, 'optimizer', 38, 1, 28000000, 28050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 429, 'optimizer', 39, 1, 29000000, 29050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 430, 'optimizer', 40, 1, 30000000, 30050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 431, 'optimizer', 41, 1, 31000000, 31050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 432, 'optimizer', 42, 1, 32000000, 32050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 433, 'optimizer', 43, 1, 33000000, 33050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 434, 'optimizer', 44, 1, 34000000, 34050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 435, 'optimizer', 45, 1, 35000000, 35050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 436, 'optimizer', 46, 1, 36000000, 36050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 437, 'optimizer', 47, 1, 37000000, 37050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 438, 'optimizer', 48, 1, 38000000, 38050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 439, 'optimizer', 49, 1, 39000000, 39050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 440, 'optimizer', 50, 1, 40000000, 40050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 441, 'optimizer', 51, 1, 41000000, 41050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 442, 'optimizer', 52, 1, 42000000, 42050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 443, 'optimizer', 53, 1, 43000000, 43050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 444, 'optimizer', 54, 1, 44000000, 44050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 445, 'optimizer', 55, 1, 45000000, 45050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 446, 'optimizer', 56, 1, 46000000, 46050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 447, 'optimizer', 57, 1, 47000000, 47050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 448, 'optimizer', 58, 1, 48000000, 48050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 405, 'optimizer', 15, 1, 5000000, 5050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 406, 'optimizer', 16, 1, 6000000, 6050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 407, 'optimizer', 17, 1, 7000000, 7050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 408, 'optimizer', 18, 1, 8000000, 8050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 409, 'optimizer', 19, 1, 9000000, 9050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 410, 'optimizer', 20, 1, 10000000, 10050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 411, 'optimizer', 21, 1, 11000000, 11050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 412, 'optimizer', 22, 1, 12000000, 12050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 413, 'optimizer', 23, 1, 13000000, 13050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 414, 'optimizer', 24, 1, 14000000, 14050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 415, 'optimizer', 25, 1, 15000000, 15050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 416, 'optimizer', 26, 1, 16000000, 16050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 417, 'optimizer', 27, 1, 17000000, 17050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 418, 'optimizer', 28, 1, 18000000, 18050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 419, 'optimizer', 29, 1, 19000000, 19050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 420, 'optimizer', 30, 1, 20000000, 20050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 421, 'optimizer', 31, 1, 21000000, 21050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 422, 'optimizer', 32, 1, 22000000, 22050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 423, 'optimizer', 33, 1, 23000000, 23050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 424, 'optimizer', 34, 1, 24000000, 24050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 425, 'optimizer', 35, 1, 25000000, 25050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 426, 'optimizer', 36, 1, 26000000, 26050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 427, 'optimizer', 37, 1, 27000000, 27050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 428, 'optimizer', 38, 1, 28000000, 28050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 429, 'optimizer', 39, 1, 29000000, 29050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 430, 'optimizer', 40, 1, 30000000, 30050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 431, 'optimizer', 41, 1, 31000000, 31050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 432, 'optimizer', 42, 1, 32000000, 32050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 433, 'optimizer', 43, 1, 33000000, 33050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 434, 'optimizer', 44, 1, 34000000, 34050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 435, 'optimizer', 45, 1, 35000000, 35050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 436, 'optimizer', 46, 1, 36000000, 36050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 437, 'optimizer', 47, 1, 37000000, 37050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 438, 'optimizer', 48, 1, 38000000, 38050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 439, 'optimizer', 49, 1, 39000000, 39050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 440, 'optimizer', 50, 1, 40000000, 40050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 441, 'optimizer', 51, 1, 41000000, 41050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 442, 'optimizer', 52, 1, 42000000, 42050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 443, 'optimizer', 53, 1, 43000000, 43050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 444, 'optimizer', 54, 1, 44000000, 44050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 445, 'optimizer', 55, 1, 45000000, 45050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 446, 'optimizer', 56, 1, 46000000, 46050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 447, 'optimizer', 57, 1, 47000000, 47050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 448, 'optimizer', 58, 1, 48000000, 48050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: none
 -- test: fires when half of a hundred steps wait
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 90000000, 100);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 405, 'optimizer', 15, 1, 5000000, 5050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 406, 'optimizer', 16, 1, 6000000, 6050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 407, 'optimizer', 17, 1, 7000000, 7050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 408, 'optimizer', 18, 1, 8000000, 8050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 409, 'optimizer', 19, 1, 9000000, 9050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 410, 'optimizer', 20, 1, 10000000, 10050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 411, 'optimizer', 21, 1, 11000000, 11050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 412, 'optimizer', 22, 1, 12000000, 12050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 413, 'optimizer', 23, 1, 13000000, 13050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 414, 'optimizer', 24, 1, 14000000, 14050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 415, 'optimizer', 25, 1, 15000000, 15050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 416, 'optimizer', 26, 1, 16000000, 16050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 417, 'optimizer', 27, 1, 17000000, 17050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 418, 'optimizer', 28, 1, 18000000, 18050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 419, 'optimizer', 29, 1, 19000000, 19050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 420, 'optimizer', 30, 1, 20000000, 20050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 421, 'optimizer', 31, 1, 21000000, 21050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 422, 'optimizer', 32, 1, 22000000, 22050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 423, 'optimizer', 33, 1, 23000000, 23050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 424, 'optimizer', 34, 1, 24000000, 24050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 425, 'optimizer', 35, 1, 25000000, 25050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 426, 'optimizer', 36, 1, 26000000, 26050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 427, 'optimizer', 37, 1, 27000000, 27050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 428, 'optimizer', 38, 1, 28000000, 28050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 429, 'optimizer', 39, 1, 29000000, 29050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 430, 'optimizer', 40, 1, 30000000, 30050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 431, 'optimizer', 41, 1, 31000000, 31050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 432, 'optimizer', 42, 1, 32000000, 32050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 433, 'optimizer', 43, 1, 33000000, 33050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 434, 'optimizer', 44, 1, 34000000, 34050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 435, 'optimizer', 45, 1, 35000000, 35050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 436, 'optimizer', 46, 1, 36000000, 36050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 437, 'optimizer', 47, 1, 37000000, 37050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 438, 'optimizer', 48, 1, 38000000, 38050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 439, 'optimizer', 49, 1, 39000000, 39050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 440, 'optimizer', 50, 1, 40000000, 40050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 441, 'optimizer', 51, 1, 41000000, 41050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 442, 'optimizer', 52, 1, 42000000, 42050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 443, 'optimizer', 53, 1, 43000000, 43050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 444, 'optimizer', 54, 1, 44000000, 44050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 445, 'optimizer', 55, 1, 45000000, 45050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 446, 'optimizer', 56, 1, 46000000, 46050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 447, 'optimizer', 57, 1, 47000000, 47050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 448, 'optimizer', 58, 1, 48000000, 48050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 449, 'optimizer', 59, 1, 49000000, 49050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 405, 'optimizer', 15, 1, 5000000, 5050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 406, 'optimizer', 16, 1, 6000000, 6050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 407, 'optimizer', 17, 1, 7000000, 7050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 408, 'optimizer', 18, 1, 8000000, 8050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 409, 'optimizer', 19, 1, 9000000, 9050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 410, 'optimizer', 20, 1, 10000000, 10050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 411, 'optimizer', 21, 1, 11000000, 11050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 412, 'optimizer', 22, 1, 12000000, 12050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 413, 'optimizer', 23, 1, 13000000, 13050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 414, 'optimizer', 24, 1, 14000000, 14050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 415, 'optimizer', 25, 1, 15000000, 15050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 416, 'optimizer', 26, 1, 16000000, 16050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 417, 'optimizer', 27, 1, 17000000, 17050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 418, 'optimizer', 28, 1, 18000000, 18050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 419, 'optimizer', 29, 1, 19000000, 19050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 420, 'optimizer', 30, 1, 20000000, 20050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 421, 'optimizer', 31, 1, 21000000, 21050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 422, 'optimizer', 32, 1, 22000000, 22050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 423, 'optimizer', 33, 1, 23000000, 23050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 424, 'optimizer', 34, 1, 24000000, 24050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 425, 'optimizer', 35, 1, 25000000, 25050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 426, 'optimizer', 36, 1, 26000000, 26050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 427, 'optimizer', 37, 1, 27000000, 27050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 428, 'optimizer', 38, 1, 28000000, 28050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 429, 'optimizer', 39, 1, 29000000, 29050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 430, 'optimizer', 40, 1, 30000000, 30050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 431, 'optimizer', 41, 1, 31000000, 31050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 432, 'optimizer', 42, 1, 32000000, 32050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 433, 'optimizer', 43, 1, 33000000, 33050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 434, 'optimizer', 44, 1, 34000000, 34050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 435, 'optimizer', 45, 1, 35000000, 35050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 436, 'optimizer', 46, 1, 36000000, 36050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 437, 'optimizer', 47, 1, 37000000, 37050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 438, 'optimizer', 48, 1, 38000000, 38050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 439, 'optimizer', 49, 1, 39000000, 39050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 440, 'optimizer', 50, 1, 40000000, 40050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 441, 'optimizer', 51, 1, 41000000, 41050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 442, 'optimizer', 52, 1, 42000000, 42050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 443, 'optimizer', 53, 1, 43000000, 43050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 444, 'optimizer', 54, 1, 44000000, 44050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 445, 'optimizer', 55, 1, 45000000, 45050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 446, 'optimizer', 56, 1, 46000000, 46050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 447, 'optimizer', 57, 1, 47000000, 47050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 448, 'optimizer', 58, 1, 48000000, 48050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 449, 'optimizer', 59, 1, 49000000, 49050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: cuCtxSynchronize [cudaDeviceSynchronize] before optimizer: the device runs dry in 50 of 100 steps and idles 50.0 us each time until the next replay starts
 -- test: quiet with less idle time, and with too few steps
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 6);
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (2, 0, 9000000, 4);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 49999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 403, 'optimizer', 13, 1, 3000000, 3049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 404, 'optimizer', 14, 1, 4000000, 4049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (1, 4, 405, 'optimizer', 15, 1, 5000000, 5049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (2, 9, 900, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (2, 9, 901, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (2, 9, 902, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
-  (2, 9, 903, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 49999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 405, 'optimizer', 15, 1, 5000000, 5049999, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 9, 900, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 9, 901, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 9, 902, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 9, 903, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: none
 -- test: quiet without a wait, in warm-up, and where the gap is not known
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 5);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id, known)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 50000, NULL, NULL, NULL, NULL, 1),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, NULL, NULL, NULL, NULL, 1),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, NULL, NULL, NULL, NULL, 1),
-  (1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, NULL, NULL, NULL, NULL, 1),
-  (1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, NULL, NULL, NULL, NULL, 1),
-  (1, 5, 500, 'optimizer', 10, 0, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
-  (1, 5, 501, 'optimizer', 11, 0, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
-  (1, 5, 502, 'optimizer', 12, 0, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
-  (1, 5, 503, 'optimizer', 13, 0, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
-  (1, 5, 504, 'optimizer', 14, 0, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
-  (1, 6, 600, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
-  (1, 6, 601, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
-  (1, 6, 602, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
-  (1, 6, 603, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
-  (1, 6, 604, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id, known)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, NULL, NULL, NULL, NULL, 1),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, NULL, NULL, NULL, NULL, 1),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, NULL, NULL, NULL, NULL, 1),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, NULL, NULL, NULL, NULL, 1),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, NULL, NULL, NULL, NULL, 1),
+  (1, 1, 5, 500, 'optimizer', 10, 0, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
+  (1, 1, 5, 501, 'optimizer', 11, 0, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
+  (1, 1, 5, 502, 'optimizer', 12, 0, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
+  (1, 1, 5, 503, 'optimizer', 13, 0, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
+  (1, 1, 5, 504, 'optimizer', 14, 0, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 1),
+  (1, 1, 6, 600, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
+  (1, 1, 6, 601, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
+  (1, 1, 6, 602, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
+  (1, 1, 6, 603, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0),
+  (1, 1, 6, 604, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 0);
 -- expect: none
 -- test: quiet on a busy machine: idle no longer than its scheduling noise
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 5);
-INSERT INTO replay_gap (process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
-  sync_api, sync_runtime_api, sync_ns, sync_stack_id, noise_ns)
-VALUES (1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
-  (1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
-  (1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
-  (1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
-  (1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady,
+  start_ns, end_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id,
+  noise_ns)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 50000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 1000000, 1050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3, 50000);
 -- expect: none

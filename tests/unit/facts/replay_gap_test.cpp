@@ -48,6 +48,7 @@ TEST_F(ReplayGapTest, ALateHostIsDividedByItsCalls) {
     EXPECT_EQ(trace.text("SELECT sync_api FROM replay_gap"), "cuCtxSynchronize");
     EXPECT_EQ(part("sync_ns"), 2800 * kUs);
     EXPECT_EQ(part("steady"), 1);
+    EXPECT_EQ(part("same_step"), 1);
     EXPECT_EQ(part("known"), 1);
     EXPECT_EQ(part("eager_recorded"), 1);
     EXPECT_EQ(part("noise_ns"), 0);
@@ -90,9 +91,18 @@ TEST_F(ReplayGapTest, WorkAtTheStartLeavesNoGap) {
     EXPECT_EQ(trace.number("SELECT COUNT(*) FROM replay_gap"), 0);
 }
 
-TEST_F(ReplayGapTest, ReplaysOfTwoStepsHaveNone) {
+TEST_F(ReplayGapTest, ReplaysOfTwoStepsAreMarked) {
     trace.replay(2, 90'100 * kUs, 90'150 * kUs, 91 * kMs, 92 * kMs);
     trace.range(1, "step", 90 * kMs, 100 * kMs);
+    build(trace);
+    EXPECT_EQ(part("same_step"), 0);
+    EXPECT_EQ(part("start_ns"), 83 * kMs);
+}
+
+TEST_F(ReplayGapTest, ReplaysFarApartHaveNone) {
+    trace.range(1, "step", 90 * kMs, 100 * kMs);
+    trace.range(1, "step", 100 * kMs, 110 * kMs);
+    trace.replay(2, 100'100 * kUs, 100'150 * kUs, 101 * kMs, 102 * kMs);
     build(trace);
     EXPECT_EQ(trace.number("SELECT COUNT(*) FROM replay_gap"), 0);
 }
