@@ -35,13 +35,7 @@ std::string beyond(const FaultSpec& spec, const char* what, std::int64_t value, 
 } // namespace
 
 FaultInjector::FaultInjector(const std::vector<FaultSpec>& specs)
-    : m_specs(specs) {
-    for (const FaultSpec& spec : m_specs) {
-        if (!spec.harmless) {
-            watchSite(spec.id.c_str());
-        }
-    }
-}
+    : m_specs(specs) { }
 
 std::string FaultInjector::problem(const RunShape& run) const {
     for (const FaultSpec& spec : m_specs) {
@@ -72,6 +66,9 @@ Status FaultInjector::open(FaultEnvironment& environment) {
         for (const Factory& factory : kFactories) {
             if (spec.id == factory.id) {
                 m_faults.push_back(factory.make(spec, environment));
+                if (!spec.harmless && m_faults.back()->here()) {
+                    watchSite(factory.id);
+                }
                 GDT_TRY(m_faults.back()->open());
             }
         }
