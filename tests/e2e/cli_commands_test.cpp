@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: names, streams, statuses, and one clear sentence for everything that is wrong.
 #include "tests/e2e/program.h"
+#include "tests/unit/report/schema_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -123,6 +124,15 @@ TEST_F(Commands, ReportExitsWith1AtTheThreshold) {
     EXPECT_EQ(toFile.status, 1);
     EXPECT_EQ(toFile.out, "");
     EXPECT_EQ(nlohmann::json::parse(readFile(s_shop->path("r.sarif")))["version"], "2.1.0");
+}
+
+TEST_F(Commands, RealJsonReportsFollowTheSchema) {
+    const auto schema = nlohmann::json::parse(readFile(GD_REPORT_SCHEMA));
+    const auto report = nlohmann::json::parse(call({"report", trace(), "--format", "json"}).out);
+    EXPECT_THAT(gd::test::schemaViolations(schema, report), testing::IsEmpty());
+    const auto filtered
+        = nlohmann::json::parse(call({"report", trace(), "--format", "json", "--steps", "0:5"}).out);
+    EXPECT_THAT(gd::test::schemaViolations(schema, filtered), testing::IsEmpty());
 }
 
 TEST_F(Commands, EveryFormatIsDeterministic) {

@@ -239,6 +239,29 @@ TEST(Run, AJobThatIsKilledIsReported) {
     EXPECT_GE(report["trace"]["steps"]["count"], 10);
 }
 
+// A file system of 256 KiB, in a namespace of its own.
+TEST(Run, AFullDiskKeepsTheRecordingAndTellsHowToImportIt) {
+    const Workshop shop;
+    fs::create_directory(shop.path("small"));
+    if (shop.run({"unshare", "-rm", "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", shop.file("small")})
+            .status
+        != 0)
+        GTEST_SKIP() << "this machine refuses a tmpfs in a user namespace";
+    const std::string script = "mount -t tmpfs -o size=256k tmpfs " + shop.file("small") + " && "
+        + GD_GRAPHDOCTOR + " run --fail-on error -o " + shop.file("small/x.gdt") + " -- " + GD_TRAINER
+        + " --steps 40 --quiet; status=$?; ls -A " + shop.file("small") + "; exit $status";
+    const ProgramEnd end = shop.run({"unshare", "-rm", "sh", "-c", script});
+    EXPECT_EQ(end.status, 91) << end.err;
+    EXPECT_EQ(end.out, "") << "half a trace was left behind";
+    EXPECT_THAT(end.err, HasSubstr(shop.file("small/x.gdt")));
+    EXPECT_THAT(end.err, HasSubstr("the recording is kept; graphdoctor import "));
+    ASSERT_EQ(shop.spools().size(), 1u);
+    const ProgramEnd import
+        = shop.run(graphdoctor({"import", shop.spools()[0].string(), "-o", shop.file("x.gdt")}));
+    EXPECT_EQ(import.status, 0) << import.err;
+    EXPECT_GE(reportOf(shop, shop.file("x.gdt"))["trace"]["steps"]["count"], 30);
+}
+
 TEST(Run, RedactedTracesNameNeitherHostNorFolder) {
     const Workshop shop;
     const ProgramEnd end
