@@ -4,9 +4,11 @@
 #include "analyzer/facts/facts.h"
 #include "cli/progress.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -83,6 +85,19 @@ Result<void> complete(const fs::path& making, const TraceWish& wish) {
     return db.close();
 }
 
+// Gives the file its name; without `replace` never in place of one that appeared meanwhile. errno, 0 = done.
+int publish(const fs::path& making, const std::string& output, bool replace) {
+    const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+    if (renameat2(AT_FDCWD, making.c_str(), AT_FDCWD, output.c_str(), flags) == 0)
+        return 0;
+    // File systems that cannot promise it (some network and user-space ones) say EINVAL.
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (!replace && fs::exists(output))
+        return EEXIST;
+    return std::rename(making.c_str(), output.c_str()) == 0 ? 0 : errno;
+}
+
 Result<importer::ImportSummary> make(const fs::path& making, const TraceWish& wish) {
     importer::ImportOptions options;
     options.force = true; // the working file is ours alone
@@ -94,11 +109,8 @@ Result<importer::ImportSummary> make(const fs::path& making, const TraceWish& wi
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     GD_TRY_ASSIGN(auto summary, importer::importSpools(wish.spools, making, options));
     GD_TRY(complete(making, wish));
-    // link() and not rename(): it never takes the place of a file that appeared meanwhile.
-    const int done = wish.replace ? ::rename(making.c_str(), wish.output.c_str())
-                                  : ::link(making.c_str(), wish.output.c_str());
-    if (done != 0)
-        return fail(ErrorCode::io, "{} cannot be made: {}", wish.output, std::strerror(errno));
+    if (const int error = publish(making, wish.output, wish.replace); error != 0)
+        return fail(ErrorCode::io, "{} cannot be made: {}", wish.output, std::strerror(error));
     summary.trace = wish.output;
     std::error_code error;
     summary.traceBytes = fs::file_size(wish.output, error);

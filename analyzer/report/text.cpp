@@ -302,6 +302,12 @@ std::string writeText(const Report& report, const WriteOptions& options) {
     Page page(options.color);
     writeHeader(page, report);
     writeIssues(page, report);
+    if (!report.runtimeSeen) {
+        page.raw("\n");
+        page.line(
+            "Nothing to report: the command used neither CUDA nor another runtime that GraphDoctor knows.");
+        return page.take();
+    }
     writeVitals(page, report);
     writeFindings(page, report);
     writeRules(page, report);

@@ -180,6 +180,14 @@ TEST(TextReport, PutsVitalSignsThenTheFirstFindingThenUnevaluatedRules) {
     EXPECT_NE(at("Overhead of recording: not measured, because"), std::string::npos);
 }
 
+TEST(TextReport, IsShortWhenThereWasNoRuntime) {
+    Report report = sampleReport("words");
+    report.runtimeSeen = false;
+    const std::string out = writeText(report, {});
+    EXPECT_THAT(out, HasSubstr("Nothing to report: "));
+    EXPECT_THAT(out, Not(HasSubstr("Vital signs")));
+}
+
 TEST(TextReport, HasColourOnlyWhenAsked) {
     EXPECT_THAT(writeText(sampleReport("words"), {}), Not(HasSubstr("\x1b")));
     EXPECT_THAT(writeText(sampleReport("words"), {.color = true}), HasSubstr("\x1b[1;31mGD101"));
