@@ -45,6 +45,11 @@ struct Case {
     std::string place;
 };
 
+// What a failing test prints.
+void PrintTo(const Case& one, std::ostream* out) {
+    *out << one.fault.id << one.place;
+}
+
 std::vector<Case> cases() {
     std::vector<Case> out;
     for (const Fault& fault : faults()) {
