@@ -281,8 +281,11 @@ private:
 
     void bindCapture(const ProcessData& process, const Capture& capture, const CaptureFails& fails,
         const Surroundings& around) {
-        // An end on the wrong stream or thread is only a failing call of a capture that stays open.
-        const CaptureFail* wrongEnd = capture.endResult ? nullptr : fails.endCall();
+        // An end on the wrong stream or thread is only a failing call of a capture that stays open. It breaks
+        // the capture: the right end, when it still comes, gets 901 or 401 (seen on an H200).
+        const bool brokenEnd = capture.endResult == 901 || capture.endResult == 401;
+        const bool maybeWrong = !capture.endResult || (brokenEnd && fails.first() == nullptr);
+        const CaptureFail* wrongEnd = maybeWrong ? fails.endCall() : nullptr;
         const auto endResult
             = wrongEnd != nullptr ? std::optional<std::int64_t>(wrongEnd->result) : capture.endResult;
         const std::int64_t endThread = wrongEnd != nullptr ? wrongEnd->threadId : capture.endThreadId;

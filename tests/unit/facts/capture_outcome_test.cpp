@@ -164,6 +164,19 @@ TEST(CaptureOutcome, EndOnTheWrongThread) {
     EXPECT_TRUE(trace.isNull("SELECT fail_api FROM capture_outcome"));
 }
 
+TEST(CaptureOutcome, AnEndOnTheWrongThreadBreaksTheRightOne) {
+    TraceBuilder trace(10'000);
+    trace.capture(100, {.id = 1, .endNs = 950, .endResult = 401});
+    trace.fail(1, GD_API_STREAM_END_CAPTURE, 908, 900, {.thread = 2, .stream = 7, .memberStream = true});
+    trace.capture(2000, {.id = 2, .endNs = 2950, .endResult = 901}); // here another call was first
+    trace.fail(2, GD_API_STREAM_SYNCHRONIZE, 900, 2100, {.stream = 7});
+    trace.fail(2, GD_API_STREAM_END_CAPTURE, 908, 2900, {.thread = 2, .stream = 7, .memberStream = true});
+    trace.capture(4000, {.id = 3, .endNs = 4950, .endResult = 904});
+    trace.fail(3, GD_API_STREAM_END_CAPTURE, 908, 4900, {.thread = 2, .stream = 7, .memberStream = true});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT group_concat(end_result) FROM capture_outcome"), "908,901,904");
+}
+
 TEST(CaptureOutcome, LegacyStreamUsersInTheWindow) {
     TraceBuilder trace;
     trace.capture(100, {.endNs = 500, .endResult = 901, .nonBlocking = 0});
