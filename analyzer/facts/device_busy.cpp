@@ -67,12 +67,13 @@ const char* granularity(const DeviceTimeline& timeline) {
 
 Result<void> buildDeviceBusy(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
-        context.db.prepare("INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+        context.db.prepare("INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         if (process.steps.empty())
             continue;
         const CallByCorrelation calls(process);
         for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
+            const Device* device = process.device(timeline.deviceId);
             const IntervalSet exposed = subtract(timeline.comm, timeline.compute);
             Walker busy(timeline.busy);
             Walker compute(timeline.compute);
@@ -98,7 +99,8 @@ Result<void> buildDeviceBusy(FactContext& context) {
                     process.steps[i].steady(), step.startNs, step.endNs,
                     busy.coveredNs(step.startNs, step.endNs), compute.coveredNs(step.startNs, step.endNs),
                     comm.coveredNs(step.startNs, step.endNs), exposedComm.coveredNs(step.startNs, step.endNs),
-                    graphs.coveredNs(step.startNs, step.endNs), replays[i], granularity(timeline), known));
+                    graphs.coveredNs(step.startNs, step.endNs), replays[i], granularity(timeline),
+                    device == nullptr ? 0 : device->unevenNs(), known));
             }
         }
     }

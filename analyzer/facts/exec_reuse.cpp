@@ -63,7 +63,7 @@ Result<void> buildExecReuse(FactContext& context) {
             const IntervalFigures figures = intervals.of(exec);
             // On a host device the same work takes longer when others use the cores: the host thread of the
             // job is held up by them as well.
-            std::int64_t noiseNs = device == nullptr ? 0 : device->noiseNs();
+            std::int64_t noiseNs = device == nullptr ? 0 : device->unevenNs();
             if (device != nullptr && device->workers > 0)
                 noiseNs = std::max(noiseNs, figures.busySpreadNs);
             const Updates update = updates[{process.processId, exec.execId}];

@@ -62,8 +62,8 @@ const Graph* ProcessData::templateOf(const Exec& exec) const {
 }
 
 std::int64_t ProcessData::launchStackOf(const Exec& exec) const {
-    for (const std::int32_t index : exec.replays) {
-        if (const std::int64_t stack = replays[static_cast<std::size_t>(index)].stackId; stack != 0)
+    for (auto index = exec.replays.rbegin(); index != exec.replays.rend(); ++index) {
+        if (const std::int64_t stack = replays[static_cast<std::size_t>(*index)].stackId; stack != 0)
             return stack;
     }
     return 0;

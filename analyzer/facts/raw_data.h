@@ -4,6 +4,7 @@
 #include "analyzer/base/db.h"
 #include "analyzer/facts/api_names.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -198,8 +199,12 @@ struct Device {
     std::int64_t memoryBytes = 0;
     std::int64_t workers = 0; // 0 = a real device
     std::int64_t wakeupP99Ns = 0;
-    // Gaps and deviations up to this length say nothing about the job.
+    // Gaps up to this length say nothing about the job.
     std::int64_t noiseNs() const { return workers > 0 ? 3 * wakeupP99Ns : 0; }
+    // Nor do idle times that differ by this much from step to step: a thread of a host runtime that loses its
+    // core to another process waits for a slice of the kernel's scheduler (4 ms at 250 Hz), which wake-ups
+    // measured in a calm moment do not show.
+    std::int64_t unevenNs() const { return workers > 0 ? std::max<std::int64_t>(noiseNs(), 4'000'000) : 0; }
 };
 
 struct Step {
@@ -262,7 +267,8 @@ struct ProcessData {
     std::string threadName(std::int64_t id) const;
     // The graph whose nodes were created by capture or by calls: follows clones to their original.
     const Graph* templateOf(const Exec& exec) const;
-    // Where the executable is launched, as far as any of its launches carries a stack; 0 = none.
+    // Where the executable is launched: the last stack that a launch of it carries (each place has one at its
+    // first launch); 0 = none.
     std::int64_t launchStackOf(const Exec& exec) const;
     // Range path of the capture (or of the first node), else "graph N".
     std::string graphName(const Graph* graph, std::int64_t execId) const;

@@ -197,6 +197,7 @@ CREATE TABLE device_busy (
   graph_ns INTEGER NOT NULL, -- union of replays
   graph_replays INTEGER NOT NULL, -- replays
   granularity TEXT NOT NULL, -- 'node' | 'graph' | 'mixed'
+  noise_ns INTEGER NOT NULL, -- idle times of steps that differ by no more than this say nothing; 0 on a real device
   known INTEGER NOT NULL -- 0: eager work or replays were not recorded
 ) STRICT;
 

@@ -29,9 +29,9 @@ WITH share AS (
     percentile(1.0 * b.busy_ns / (b.end_ns - b.start_ns), 10) AS low,
     percentile(b.end_ns - b.start_ns - b.busy_ns, 90)
       - percentile(b.end_ns - b.start_ns - b.busy_ns, 10) AS idle_spread_ns,
-    CASE WHEN d.workers THEN MAX(3 * COALESCE(d.wakeup_p99_ns, 0),
+    CASE WHEN MAX(b.noise_ns) THEN MAX(MAX(b.noise_ns),
       percentile(b.busy_ns, 90) - percentile(b.busy_ns, 10)) ELSE 0 END AS noise_ns
-  FROM device_busy AS b LEFT JOIN device AS d USING (process_id, device_id)
+  FROM device_busy AS b
   WHERE b.steady AND b.known AND b.graph_replays
   GROUP BY b.process_id, b.device_id)
 SELECT e.process_id, e.start_ns, e.end_ns, e.late_ns AS cost_ns,
@@ -122,22 +122,19 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 0 ELSE 900 END,
   2 FROM n;
-INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
-VALUES (1, 0, 2, 300);
+UPDATE device_busy SET noise_ns = 800;
 -- expect: none
 -- test: fires for a host device when the idle time varies more
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 SELECT 1, i, 1, 0, CASE WHEN i % 2 THEN 1000 ELSE 1901 END, 900, 2 FROM n;
-INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
-VALUES (1, 0, 2, 300);
+UPDATE device_busy SET noise_ns = 900;
 -- expect: device 0: busy between 47 % and 90 % of a step
 -- test: quiet for a host device when it varies as much as the noise
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 SELECT 1, i, 1, 0, CASE WHEN i % 2 THEN 1000 ELSE 1900 END, 900, 2 FROM n;
-INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
-VALUES (1, 0, 2, 300);
+UPDATE device_busy SET noise_ns = 900;
 -- expect: none

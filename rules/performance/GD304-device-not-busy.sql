@@ -26,9 +26,8 @@ WITH share AS (
     1.0 * SUM(b.busy_without_comm_ns) / SUM(b.end_ns - b.start_ns) AS without,
     median(b.end_ns - b.start_ns - b.busy_ns) AS idle_ns,
     MAX(b.granularity) AS granularity,
-    CASE WHEN d.workers THEN 3 * COALESCE(d.wakeup_p99_ns, 0) ELSE 0 END
-      AS noise_ns
-  FROM device_busy AS b LEFT JOIN device AS d USING (process_id, device_id)
+    MAX(b.noise_ns) AS noise_ns
+  FROM device_busy AS b
   WHERE b.steady AND b.known
   GROUP BY b.process_id, b.device_id)
 SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
@@ -107,6 +106,5 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   busy_without_comm_ns, graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 400, 200, 2 FROM n;
-INSERT INTO device (process_id, device_id, workers, wakeup_p99_ns)
-VALUES (1, 0, 2, 200);
+UPDATE device_busy SET noise_ns = 600;
 -- expect: none
