@@ -38,7 +38,7 @@ std::string body(const Report& report, const rules::Finding& finding) {
 std::string annotation(const Report& report, const rules::Finding& finding) {
     std::string properties;
     if (!finding.locations.empty() && !finding.locations[0].file.empty()) {
-        properties = fmt::format(" file={}", githubProperty(plainLine(finding.locations[0].file)));
+        properties = fmt::format(" file={}", githubProperty(plainLine(cleanPath(finding.locations[0].file))));
         if (finding.locations[0].line > 0)
             properties += fmt::format(",line={}", finding.locations[0].line);
     }

@@ -91,7 +91,10 @@ std::vector<Case> collect(const Report& report) {
         if (const auto place = find(finding.rule); place != cases.end())
             place->heads.push_back(&finding);
         for (const rules::Finding& folded : finding.folded) {
-            if (const auto place = find(folded.rule); place != cases.end())
+            const auto place = find(folded.rule);
+            const bool told = place == cases.end()
+                || (!place->foldedUnder.empty() && place->foldedUnder.back() == &finding);
+            if (!told)
                 place->foldedUnder.push_back(&finding);
         }
     }

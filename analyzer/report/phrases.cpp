@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 namespace gd::report {
@@ -107,8 +108,12 @@ std::string vitalLabel(std::string_view name) {
     return words(label);
 }
 
+std::string cleanPath(const std::string& path) {
+    return std::filesystem::path(path).lexically_normal().string();
+}
+
 std::string placeText(const rules::Location& location) {
-    std::string out = location.file;
+    std::string out = cleanPath(location.file);
     if (out.empty())
         out = location.module.empty() ? "unknown file" : location.module;
     else if (location.line > 0)
@@ -204,7 +209,7 @@ std::string filterText(const Report& report) {
     if (report.filter.steps)
         what += fmt::format("{}steps {} to {}", what.empty() ? "" : " and ", report.filter.steps->first,
             report.filter.steps->second);
-    return fmt::format("Only {} is shown; {} left out.", what, plural(report.hiddenFindings, "finding"));
+    return fmt::format("only {}; {} left out", what, plural(report.hiddenFindings, "finding"));
 }
 
 std::string countText(const Report& report) {

@@ -46,7 +46,7 @@ std::string fingerprint(const rules::Finding& finding) {
 
 Json physicalLocation(const rules::Location& location) {
     Json place;
-    place["artifactLocation"]["uri"] = fileUri(location.file);
+    place["artifactLocation"]["uri"] = fileUri(cleanPath(location.file));
     if (location.line > 0)
         place["region"]["startLine"] = location.line;
     return place;
