@@ -65,8 +65,9 @@ void onDriverCall(
 void onResource(
     Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
 
-/// Versions and devices as facts; by the collector's own thread.
-void reportProcessFacts() noexcept;
+/// Versions and devices as facts; by the collector's own thread. False: the driver does not answer (yet: the
+/// job's first cuInit is still under way).
+bool reportProcessFacts() noexcept;
 /// What this client looks at and what it does not; `looking` false: nothing, for `reason`.
 void reportCoverage(bool looking, const char* reason) noexcept;
 

@@ -15,11 +15,17 @@ namespace {
 
 pid_t g_startedIn = 0; ///< the driver does not work in forked children
 
+// Also without a subscriber: that the job used CUDA, and on what, is known then too.
+bool g_factsReported = false;
+
+void reportFacts() noexcept {
+    g_factsReported = g_factsReported || reportProcessFacts();
+}
+
 void opened() noexcept {
-    if (getpid() != g_startedIn || !Client::instance().subscribed()) {
-        return;
+    if (getpid() == g_startedIn) {
+        reportFacts();
     }
-    reportProcessFacts();
 }
 
 void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
@@ -35,6 +41,7 @@ void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
 
 void tick(std::int64_t nowNs) noexcept {
     if (getpid() == g_startedIn) {
+        reportFacts();
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().tick(nowNs);
     }

@@ -45,7 +45,7 @@ void reportVersions() {
             "driver_version", "CUDA " + cudaVersion(version) + (module.empty() ? "" : ", driver " + module));
     }
     std::uint32_t cupti = 0;
-    if (cuptiApi().getVersion(&cupti) == CUPTI_SUCCESS) {
+    if (cuptiApi().getVersion != nullptr && cuptiApi().getVersion(&cupti) == CUPTI_SUCCESS) {
         sink::fact("cupti_version", std::to_string(cupti));
     }
     int (*runtimeVersion)(int*) = nullptr;
@@ -104,22 +104,24 @@ void reportDevice(int ordinal) {
 
 } // namespace
 
-void reportProcessFacts() noexcept {
+bool reportProcessFacts() noexcept {
     const InsideGuard guard(ThreadCalls::current());
-    try {
-        reportVersions();
-    } catch (...) {
-        return; // no memory
-    }
     const DriverApi& driver = driverApi();
     int count = 0;
-    if (driver.deviceGetCount == nullptr || driver.deviceGet == nullptr || driver.deviceGetName == nullptr
-        || driver.deviceTotalMem == nullptr || driver.deviceGetCount(&count) != CUDA_SUCCESS) {
-        return;
+    if (driver.driverGetVersion == nullptr || driver.deviceGetCount == nullptr || driver.deviceGet == nullptr
+        || driver.deviceGetName == nullptr || driver.deviceTotalMem == nullptr
+        || driver.deviceGetCount(&count) != CUDA_SUCCESS) {
+        return false;
     }
     for (int i = 0; i < count; ++i) {
         reportDevice(i);
     }
+    try {
+        reportVersions();
+    } catch (...) {
+        // no memory
+    }
+    return true;
 }
 
 void reportCoverage(bool looking, const char* reason) noexcept {

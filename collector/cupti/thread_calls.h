@@ -77,15 +77,17 @@ struct ThreadCalls {
 class InsideGuard {
 public:
     explicit InsideGuard(ThreadCalls& calls) noexcept
-        : m_calls(calls) {
+        : m_calls(calls)
+        , m_before(calls.inside) {
         m_calls.inside = true;
     }
-    ~InsideGuard() { m_calls.inside = false; }
+    ~InsideGuard() { m_calls.inside = m_before; }
     InsideGuard(const InsideGuard&) = delete;
     InsideGuard& operator=(const InsideGuard&) = delete;
 
 private:
     ThreadCalls& m_calls;
+    bool m_before;
 };
 
 } // namespace gd::cupti
