@@ -40,7 +40,7 @@ MarkovCorpus::MarkovCorpus(std::int64_t vocab, double sharpness, std::uint64_t s
         double total = 0;
         double* row = &m_transition[at(pair * vocab)];
         for (std::int64_t next = 0; next < vocab; ++next) {
-            const std::uint64_t index = static_cast<std::uint64_t>(pair * vocab + next);
+            const auto index = static_cast<std::uint64_t>(pair * vocab + next);
             row[next] = std::exp(sharpness * kernels::randomNormal(seed, kTransitionStream, index));
             total += row[next];
         }
@@ -95,7 +95,7 @@ void MarkovCorpus::computeEntropies() {
 }
 
 double MarkovCorpus::attainableLoss(std::int64_t seqLen) const {
-    const double n = static_cast<double>(seqLen);
+    const auto n = static_cast<double>(seqLen);
     return (m_firstOrderEntropy + (n - 1.0) * m_entropyRate) / n;
 }
 
@@ -107,7 +107,7 @@ std::vector<std::int32_t> MarkovCorpus::generate(std::int64_t count) const {
     std::int64_t last = pair % m_vocab;
     for (std::int64_t i = 0; i < count; ++i) {
         const double* row = &m_transition[at((before * m_vocab + last) * m_vocab)];
-        const std::uint64_t index = static_cast<std::uint64_t>(i) + 1;
+        const auto index = static_cast<std::uint64_t>(i) + 1;
         const std::int64_t next = pick(row, m_vocab, kernels::randomUniform(m_seed, kTextStream, index));
         text[at(i)] = static_cast<std::int32_t>(next);
         before = last;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "faults/fault.h"
 
+#include <utility>
+
 namespace gdt::faults {
 
-Fault::Fault(const FaultSpec& spec, FaultEnvironment& environment)
-    : m_spec(spec)
+Fault::Fault(FaultSpec spec, FaultEnvironment& environment)
+    : m_spec(std::move(spec))
     , m_environment(environment) { }
 
 bool Fault::here() const {

@@ -37,7 +37,7 @@ struct FaultEnvironment {
 /// the call in GDT_FAULT_SITE.
 class Fault {
 public:
-    Fault(const FaultSpec& spec, FaultEnvironment& environment);
+    Fault(FaultSpec spec, FaultEnvironment& environment);
     virtual ~Fault() = default;
     Fault(const Fault&) = delete;
     Fault& operator=(const Fault&) = delete;

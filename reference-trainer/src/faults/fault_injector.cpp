@@ -3,6 +3,8 @@
 
 #include "faults/fault_site.h"
 
+#include <utility>
+
 namespace gdt::faults {
 
 using runtime::Status;
@@ -34,8 +36,8 @@ std::string beyond(const FaultSpec& spec, const char* what, std::int64_t value, 
 
 } // namespace
 
-FaultInjector::FaultInjector(const std::vector<FaultSpec>& specs)
-    : m_specs(specs) { }
+FaultInjector::FaultInjector(std::vector<FaultSpec> specs)
+    : m_specs(std::move(specs)) { }
 
 std::string FaultInjector::problem(const RunShape& run) const {
     for (const FaultSpec& spec : m_specs) {

@@ -22,7 +22,7 @@ struct RunShape {
 /// healthy trainer does. One thread.
 class FaultInjector final : public model::LayerHooks, public graphs::CaptureHooks {
 public:
-    explicit FaultInjector(const std::vector<FaultSpec>& specs);
+    explicit FaultInjector(std::vector<FaultSpec> specs);
 
     /// Empty when the faults fit the run, else one sentence.
     [[nodiscard]] std::string problem(const RunShape& run) const;

@@ -58,18 +58,18 @@ void noteSite(const char* id, const char* call) {
     if (!w.any.load(std::memory_order_acquire)) {
         return;
     }
-    const auto address = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - 1;
+    const auto* instruction = static_cast<const char*>(__builtin_return_address(0)) - 1;
     const std::lock_guard lock(w.mutex);
     if (w.ids.count(id) == 0 || !w.printed.emplace(id, call).second) {
         return;
     }
     Dl_info info{};
-    if (dladdr(reinterpret_cast<void*>(address), &info) == 0) {
+    if (dladdr(instruction, &info) == 0) {
         return;
     }
-    const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+    const auto offset = static_cast<std::uintptr_t>(instruction - static_cast<const char*>(info.dli_fbase));
     std::fprintf(stderr, "fault %s: module=%s offset=0x%" PRIxPTR " call=%s\n", id, modulePath(info).c_str(),
-        address - base, call);
+        offset, call);
 }
 
 } // namespace gdt::faults

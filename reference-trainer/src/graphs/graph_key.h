@@ -22,7 +22,7 @@ struct GraphKey {
     std::int64_t microBatches = 0;
     int elementBytes = 0;
 
-    friend auto operator<=>(const GraphKey&, const GraphKey&) = default;
+    friend auto operator<=>(const GraphKey&, const GraphKey&) = default; // NOLINT(modernize-use-nullptr)
 
     /// For example "cycle seq=64 mb=4x2 f32".
     [[nodiscard]] std::string text() const;

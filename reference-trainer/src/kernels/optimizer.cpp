@@ -9,8 +9,8 @@ namespace gdt::kernels {
 
 void LearningRateSchedule::host(const Args& args) {
     optim::StepState& state = *args.state;
-    const double done = static_cast<double>(state.step + 1);
-    const double warmup = static_cast<double>(args.warmupSteps);
+    const auto done = static_cast<double>(state.step + 1);
+    const auto warmup = static_cast<double>(args.warmupSteps);
     if (done <= warmup) {
         state.learningRate = args.peak * done / warmup;
     } else {
@@ -19,7 +19,7 @@ void LearningRateSchedule::host(const Args& args) {
         const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * part));
         state.learningRate = args.floor + (args.peak - args.floor) * cosine;
     }
-    const double updates = static_cast<double>(state.updates + 1);
+    const auto updates = static_cast<double>(state.updates + 1);
     state.beta1Power = std::pow(args.beta1, updates);
     state.beta2Power = std::pow(args.beta2, updates);
 }
@@ -28,7 +28,7 @@ template <class T> void SumOfSquares<T>::host(const Args& args) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < args.count; ++i) {
-        const double v = static_cast<double>(args.values[i]);
+        const auto v = static_cast<double>(args.values[i]);
         sum += v * v;
     }
     args.state->gradSquares = sum;

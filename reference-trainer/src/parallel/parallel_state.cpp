@@ -43,6 +43,7 @@ int ParallelState::coordinate(Axis axis) const {
 std::vector<int> ParallelState::group(Axis axis) const {
     const int first = m_rank - coordinate(axis) * stride(axis);
     std::vector<int> ranks;
+    ranks.reserve(static_cast<std::size_t>(size(axis)));
     for (int i = 0; i < size(axis); ++i) {
         ranks.push_back(first + i * stride(axis));
     }

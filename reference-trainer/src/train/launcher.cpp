@@ -22,10 +22,10 @@ namespace gdt::train {
 namespace {
 
 constexpr int kMaxRanks = 64;
-std::atomic<pid_t> g_children[kMaxRanks];
+std::atomic<pid_t> children[kMaxRanks];
 
 void endChildren(int signal) {
-    for (const std::atomic<pid_t>& child : g_children) {
+    for (const std::atomic<pid_t>& child : children) {
         if (const pid_t pid = child.load(); pid > 0) {
             ::kill(pid, signal);
         }
@@ -67,7 +67,7 @@ int waitForRanks(int started) {
             return std::max(worst, 1);
         }
         --left;
-        for (std::atomic<pid_t>& child : g_children) {
+        for (std::atomic<pid_t>& child : children) {
             if (child.load() == pid) {
                 child.store(0);
             }
@@ -106,7 +106,7 @@ int launchRanks(int ranks, int argc, char** argv) {
             endChildren(SIGTERM);
             break;
         }
-        g_children[rank].store(pid);
+        children[rank].store(pid);
         ++started;
     }
     const int worst = waitForRanks(started);

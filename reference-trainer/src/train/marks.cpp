@@ -9,15 +9,19 @@
 namespace gdt::train {
 
 namespace {
-std::atomic<bool> g_marks{true};
+// On until setMarks() says otherwise.
+std::atomic<bool>& marks() {
+    static std::atomic<bool> on{true};
+    return on;
+}
 } // namespace
 
 void setMarks(bool on) {
-    g_marks.store(on, std::memory_order_relaxed);
+    marks().store(on, std::memory_order_relaxed);
 }
 
 MarkedRange::MarkedRange(const char* name, std::int64_t payload)
-    : m_open(g_marks.load(std::memory_order_relaxed)) {
+    : m_open(marks().load(std::memory_order_relaxed)) {
     if (m_open) {
         runtime::rangePush(name, static_cast<std::uint64_t>(payload));
     }
@@ -33,7 +37,7 @@ void markTransition(const graphs::Transition& t) {
     using graphs::EntryState;
     const bool replay
         = t.to == EntryState::Replaying || (t.from == EntryState::Replaying && t.to == EntryState::Ready);
-    if (replay || !g_marks.load(std::memory_order_relaxed)) {
+    if (replay || !marks().load(std::memory_order_relaxed)) {
         return;
     }
     std::string text
