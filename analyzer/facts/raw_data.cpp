@@ -72,24 +72,7 @@ std::int64_t ProcessData::launchStackOf(const Exec& exec) const {
 std::string ProcessData::graphName(const Graph* graph, std::int64_t execId) const {
     if (graph == nullptr)
         return "graph of exec " + std::to_string(execId);
-    for (const std::int32_t index : graph->nodes) {
-        const std::string& path = nodes[static_cast<std::size_t>(index)].rangePath;
-        // Only the ranges that enclose the whole capture name the graph.
-        if (path.empty())
-            continue;
-        std::string common = path;
-        for (const std::int32_t other : graph->nodes) {
-            const std::string& otherPath = nodes[static_cast<std::size_t>(other)].rangePath;
-            while (!common.empty() && otherPath != common && !otherPath.starts_with(common + "/")) {
-                const std::size_t slash = common.rfind('/');
-                common.resize(slash == std::string::npos ? 0 : slash);
-            }
-        }
-        if (!common.empty())
-            return common;
-        break;
-    }
-    return "graph " + std::to_string(graph->graphId);
+    return graph->rangePath.empty() ? "graph " + std::to_string(graph->graphId) : graph->rangePath;
 }
 
 std::int32_t ProcessData::stepAt(std::int64_t timeNs) const {

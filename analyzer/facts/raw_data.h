@@ -104,6 +104,7 @@ struct Graph {
     std::optional<std::int64_t> destroyedNs;
     std::int64_t stackId = 0;
     std::optional<std::int64_t> signature;
+    std::string rangePath; // ranges that enclose all its nodes, empty without
     std::vector<std::int32_t> nodes; // indices into ProcessData::nodes, in order of creation
 };
 

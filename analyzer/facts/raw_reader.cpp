@@ -22,6 +22,23 @@ std::int16_t deviceOr(const Statement& row, int column, std::int16_t otherwise) 
     return row.isNull(column) ? otherwise : static_cast<std::int16_t>(row.int64(column));
 }
 
+// Only the ranges that enclose a whole capture name its graph.
+std::string commonPath(const ProcessData& process, const Graph& graph) {
+    std::string common;
+    bool first = true;
+    for (const std::int32_t index : graph.nodes) {
+        const std::string& path = process.nodes[static_cast<std::size_t>(index)].rangePath;
+        if (first)
+            common = path;
+        first = false;
+        while (!common.empty() && path != common && !path.starts_with(common + "/")) {
+            const std::size_t slash = common.rfind('/');
+            common.resize(slash == std::string::npos ? 0 : slash);
+        }
+    }
+    return common;
+}
+
 } // namespace
 
 Result<void> RawReader::eachRow(std::string_view sql, const Row& row) {
@@ -430,6 +447,8 @@ void RawReader::finish() {
             if (const auto found = data.captureIndex.find(node.captureId); found != data.captureIndex.end())
                 data.captures[static_cast<std::size_t>(found->second)].nodes.push_back(at);
         }
+        for (Graph& graph : data.graphs)
+            graph.rangePath = commonPath(data, graph);
         for (std::size_t i = 0; i < data.replays.size(); ++i) {
             if (const auto found = data.execIndex.find(data.replays[i].execId); found != data.execIndex.end())
                 data.execs[static_cast<std::size_t>(found->second)].replays.push_back(

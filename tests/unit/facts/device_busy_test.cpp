@@ -65,6 +65,20 @@ TEST(DeviceBusy, AHostThatRunsAheadDoesNotMoveTheStepsOfTheDevice) {
     EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 3"), 940);
 }
 
+TEST(DeviceBusy, HostDevicesHaveNoise) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 1000);
+    trace.kernel("gemm", 4200, 4300);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT noise_ns FROM device_busy"), 0);
+    trace.hostDevice(200 * kUs);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT noise_ns FROM device_busy"), 4 * kMs);
+    trace.hostDevice(2 * kMs);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT noise_ns FROM device_busy"), 6 * kMs);
+}
+
 TEST(DeviceBusy, UnknownWithoutEagerRecords) {
     TraceBuilder trace;
     addSteps(trace, 8, 1000);

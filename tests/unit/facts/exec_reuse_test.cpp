@@ -74,6 +74,19 @@ TEST(ExecReuse, TheGraphThatIsLateIsTheOneToBlame) {
     EXPECT_GT(trace.number("SELECT late_ns FROM exec_reuse WHERE exec_id = 1"), 50 * kMs);
 }
 
+TEST(ExecReuse, OnAHostDeviceSlowWorkIsNoise) {
+    TraceBuilder trace;
+    trace.hostDevice(100 * kUs);
+    addSteps(trace, 40, 100 * kMs);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    for (int i = 0; i < 40; ++i) {
+        const std::int64_t t = (i + 1) * 100 * kMs;
+        trace.replay(1, t, t + 10 * kUs, t + 20 * kUs, t + (i % 2 == 0 ? 30 : 60) * kMs);
+    }
+    build(trace);
+    EXPECT_NEAR(static_cast<double>(trace.number("SELECT noise_ns FROM exec_reuse")), 30e6, 1e5);
+}
+
 TEST(ExecReuse, SingleOutliersMoveOnlyTheCoefficient) {
     TraceBuilder trace;
     addSteps(trace, 40, 10 * kMs);
