@@ -44,8 +44,8 @@ const char* kernelName(const KernelHandle& which) {
 bool packedBuffer(void* const* extra, const std::uint8_t*& data, std::size_t& bytes) {
     data = nullptr;
     bytes = 0;
-    constexpr int kMaxPairs = 8;
-    for (int i = 0; i < kMaxPairs; ++i) {
+    constexpr std::size_t kMaxPairs = 8;
+    for (std::size_t i = 0; i < kMaxPairs; ++i) {
         const auto tag = reinterpret_cast<std::uintptr_t>(extra[i * 2]);
         if (tag == reinterpret_cast<std::uintptr_t>(CU_LAUNCH_PARAM_END)) {
             return data != nullptr;

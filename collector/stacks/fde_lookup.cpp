@@ -40,7 +40,8 @@ FindObject findObject() {
 
 constexpr std::size_t kMaxModules = 1024;
 
-// A sequence lock over fixed arrays: odd while the collector's thread writes.
+// A sequence lock over fixed arrays: odd while the collector's thread writes. Fields are stored with release
+// and read with acquire order, which takes the place of the usual fences (sanitizers do not know those).
 struct Snapshot {
     std::atomic<std::uint32_t> sequence{0};
     std::atomic<std::uint32_t> count{0};
@@ -65,11 +66,10 @@ bool findInSnapshot(std::uint64_t pc, MappedModule& out) {
         }
         MappedModule found;
         if (low > 0) {
-            found.from = g_snapshot.from[low - 1].load(std::memory_order_relaxed);
-            found.to = g_snapshot.to[low - 1].load(std::memory_order_relaxed);
-            found.ehFrameHeader = g_snapshot.header[low - 1].load(std::memory_order_relaxed);
+            found.from = g_snapshot.from[low - 1].load(std::memory_order_acquire);
+            found.to = g_snapshot.to[low - 1].load(std::memory_order_acquire);
+            found.ehFrameHeader = g_snapshot.header[low - 1].load(std::memory_order_acquire);
         }
-        std::atomic_thread_fence(std::memory_order_acquire);
         if ((before & 1) == 0 && g_snapshot.sequence.load(std::memory_order_relaxed) == before) {
             out = found;
             return pc < found.to;
@@ -200,13 +200,12 @@ void publishModules(const MappedModule* modules, std::size_t count) {
     count = count < kMaxModules ? count : kMaxModules;
     const auto sequence = g_snapshot.sequence.load(std::memory_order_relaxed);
     g_snapshot.sequence.store(sequence + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
     for (std::size_t i = 0; i < count; ++i) {
-        g_snapshot.from[i].store(modules[i].from, std::memory_order_relaxed);
-        g_snapshot.to[i].store(modules[i].to, std::memory_order_relaxed);
-        g_snapshot.header[i].store(modules[i].ehFrameHeader, std::memory_order_relaxed);
+        g_snapshot.from[i].store(modules[i].from, std::memory_order_release);
+        g_snapshot.to[i].store(modules[i].to, std::memory_order_release);
+        g_snapshot.header[i].store(modules[i].ehFrameHeader, std::memory_order_release);
     }
-    g_snapshot.count.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+    g_snapshot.count.store(static_cast<std::uint32_t>(count), std::memory_order_release);
     g_snapshot.sequence.store(sequence + 2, std::memory_order_release);
 }
 
