@@ -2,6 +2,7 @@
 // Tables kernel, kernel_shape, memcpy, memset, sync, counter and their tracks.
 #include "analyzer/import/import_context.h"
 #include "analyzer/import/names.h"
+#include "analyzer/import/wrap.h"
 #include "analyzer/store/bulk_insert.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ public:
         case 1:
             return m_process.time(row.startNs);
         case 2:
-            return row.endNs - row.startNs;
+            return wrapSubtract(row.endNs, row.startNs);
         case 3:
             return m_shapes[row.shape];
         case 4:
@@ -100,7 +101,7 @@ public:
         case 1:
             return m_process.time(row.startNs);
         case 2:
-            return row.endNs - row.startNs;
+            return wrapSubtract(row.endNs, row.startNs);
         default:
             return special(row, column - 3);
         }

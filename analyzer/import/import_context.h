@@ -6,6 +6,7 @@
 #include "analyzer/import/redact.h"
 #include "analyzer/import/spool_reader.h"
 #include "analyzer/import/string_pool.h"
+#include "analyzer/import/wrap.h"
 
 #include <array>
 #include <cstdint>
@@ -23,7 +24,7 @@ class Symbolizer;
 // From one process's CLOCK_MONOTONIC to the trace's clock.
 struct TraceClock {
     std::int64_t shiftNs = 0;
-    std::int64_t toTrace(std::int64_t monotonicNs) const { return monotonicNs + shiftNs; }
+    std::int64_t toTrace(std::int64_t monotonicNs) const { return wrapAdd(monotonicNs, shiftNs); }
 };
 
 // What all processes of an import share.

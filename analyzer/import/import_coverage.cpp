@@ -2,6 +2,7 @@
 // Table coverage: what the collector said it was looking at, less what was lost on the way.
 #include "analyzer/import/import_context.h"
 #include "analyzer/import/names.h"
+#include "analyzer/import/wrap.h"
 
 #include <algorithm>
 #include <set>
@@ -152,7 +153,7 @@ std::vector<Interval> recorded(ProcessImport& process, CoverageSource source) {
     for (std::size_t i = 0; i < records.size(); ++i) {
         // What is said with the first records of a process holds from its start.
         const std::int64_t fromNs
-            = i == 0 && process.time(records[i].timeNs) - process.startNs < 1'000'000'000
+            = i == 0 && wrapSubtract(process.time(records[i].timeNs), process.startNs) < 1'000'000'000
             ? process.startNs
             : process.time(records[i].timeNs);
         const std::int64_t toNs

@@ -4,6 +4,7 @@
 #include "analyzer/import/import_context.h"
 #include "analyzer/import/names.h"
 #include "analyzer/import/symbolizer.h"
+#include "analyzer/import/wrap.h"
 #include "collector/raw/version.h"
 
 #include <pwd.h>
@@ -25,7 +26,7 @@ struct Candidate {
     std::int64_t startNs = 0; // CLOCK_MONOTONIC
     std::int64_t offsetNs = 0; // CLOCK_REALTIME - CLOCK_MONOTONIC
     std::int64_t processId = 0;
-    std::int64_t realStartNs() const { return startNs + offsetNs; }
+    std::int64_t realStartNs() const { return wrapAdd(startNs, offsetNs); }
 };
 
 class Import {
@@ -125,7 +126,7 @@ private:
         }
         // Rows refer to the name of the host and of users that appear only in the records.
         ProcessImport process(
-            m_job, *source, candidate.processId, TraceClock{candidate.offsetNs - m_startUnixNs});
+            m_job, *source, candidate.processId, TraceClock{wrapSubtract(candidate.offsetNs, m_startUnixNs)});
         addNames(process);
         setRange(process, candidate);
         GD_TRY(insertProcess(candidate, &process, *source));
@@ -168,8 +169,8 @@ private:
     void setRange(ProcessImport& process, const Candidate& candidate) {
         const RawProcess& raw = process.raw();
         const auto plausible = [&](std::int64_t timeNs) {
-            return timeNs != 0 && timeNs - candidate.startNs < kLongestJobNs
-                && candidate.startNs - timeNs < kLongestJobNs;
+            const std::int64_t distanceNs = wrapSubtract(timeNs, candidate.startNs);
+            return timeNs != 0 && distanceNs < kLongestJobNs && distanceNs > -kLongestJobNs;
         };
         std::int64_t endNs = candidate.startNs;
         if (plausible(raw.lastNs))
@@ -200,7 +201,7 @@ private:
         const bool isChild
             = start && start->role == static_cast<std::uint32_t>(raw::ProcessRole::ForkedChild);
         const std::int64_t startNs
-            = process != nullptr ? process->startNs : candidate.realStartNs() - m_startUnixNs;
+            = process != nullptr ? process->startNs : wrapSubtract(candidate.realStartNs(), m_startUnixNs);
         std::optional<std::int64_t> parentPid;
         if (start)
             parentPid = start->parentPid;
