@@ -59,9 +59,10 @@ bool isExclusionRange(std::string_view rangeName) {
 }
 
 bool isDataRange(std::string_view rangeName) {
-    static constexpr std::array<std::string_view, 9> kWords{
-        "data", "dataloader", "dataload", "loader", "batch", "get_batch", "next_batch", "fetch", "input"};
-    return hasWord(rangeName, kWords);
+    // "batch" alone often encloses all the work of one.
+    static constexpr std::array<std::string_view, 9> kWords{"dataloader", "data_loader", "dataload", "loader",
+        "get_batch", "next_batch", "load_batch", "fetch_batch", "data_wait"};
+    return hasWord(rangeName, kWords) || lower(rangeName) == "data";
 }
 
 } // namespace gd::facts

@@ -10,10 +10,12 @@ std::string rangePathAt(
     const RawData& raw, const ProcessData& process, std::int32_t threadId, std::int64_t timeNs) {
     // A range that encloses this many others before the time is looked for would name nothing useful.
     constexpr std::size_t kMaxLookBack = 20'000;
+    constexpr std::size_t kMaxDepth = 64; // more cannot be read
     auto after = std::upper_bound(process.ranges.begin(), process.ranges.end(), std::pair(threadId, timeNs),
         [](const auto& key, const Range& range) { return key < std::pair(range.threadId, range.startNs); });
     std::vector<const Range*> open;
-    for (std::size_t looked = 0; after != process.ranges.begin() && looked < kMaxLookBack; ++looked) {
+    for (std::size_t looked = 0;
+         after != process.ranges.begin() && looked < kMaxLookBack && open.size() < kMaxDepth; ++looked) {
         --after;
         if (after->threadId != threadId)
             break;

@@ -2,6 +2,7 @@
 #include "analyzer/facts/raw_reader.h"
 
 #include "analyzer/facts/names.h"
+#include "analyzer/facts/sane_values.h"
 
 #include <algorithm>
 
@@ -418,6 +419,7 @@ void RawReader::finish() {
             std::sort(rows.begin(), rows.end(), before);
     };
     for (ProcessData& data : m_data.processes) {
+        makeSane(data);
         sortUnlessSorted(data.calls, [](const ApiCall& a, const ApiCall& b) {
             return std::pair(a.threadId, a.startNs) < std::pair(b.threadId, b.startNs);
         });

@@ -5,7 +5,9 @@
 #include "analyzer/facts/step_period.h"
 #include "analyzer/facts/step_ranges.h"
 
+#include <algorithm>
 #include <regex>
+#include <unordered_map>
 
 namespace gd::facts {
 namespace {
@@ -39,6 +41,20 @@ std::size_t warmupSteps(const ProcessData& process) {
     return kMinWarmupSteps;
 }
 
+// Takes slow steps out whose slowness the range explains: every step of a traced framework holds some
+// "aten::log".
+void exclude(ProcessData& process, const Range& range, std::int64_t medianNs) {
+    auto step = std::upper_bound(process.steps.begin(), process.steps.end(), range.startNs,
+        [](std::int64_t time, const Step& other) { return time < other.endNs; });
+    for (; step != process.steps.end() && step->startNs < range.endNs; ++step) {
+        const std::int64_t lengthNs = step->endNs - step->startNs;
+        const std::int64_t insideNs
+            = std::min(range.endNs, step->endNs) - std::max(range.startNs, step->startNs);
+        if (step->steady() && lengthNs > 3 * medianNs && 2 * insideNs >= lengthNs - medianNs)
+            step->kind = Step::Kind::excluded;
+    }
+}
+
 void classify(const RawData& raw, ProcessData& process) {
     const std::size_t warmup = warmupSteps(process);
     std::vector<std::int64_t> durations;
@@ -51,19 +67,13 @@ void classify(const RawData& raw, ProcessData& process) {
     const auto median = medianNs(durations);
     if (!median)
         return;
+    std::unordered_map<std::int64_t, bool> excludes; // by name
     for (const Range& range : process.ranges) {
-        if (range.isMark || !isExclusionRange(raw.string(range.nameId)))
-            continue;
-        const auto inside
-            = [&](const Step& step) { return range.startNs < step.endNs && range.endNs > step.startNs; };
-        for (std::int32_t i = std::max(0, process.stepAt(range.startNs));
-             i < static_cast<std::int32_t>(process.steps.size()); ++i) {
-            Step& step = process.steps[static_cast<std::size_t>(i)];
-            if (step.startNs >= range.endNs)
-                break;
-            if (step.steady() && inside(step) && step.endNs - step.startNs > 3 * *median)
-                step.kind = Step::Kind::excluded;
-        }
+        const auto [entry, isNew] = excludes.try_emplace(range.nameId, false);
+        if (isNew)
+            entry->second = isExclusionRange(raw.string(range.nameId));
+        if (!range.isMark && entry->second)
+            exclude(process, range, *median);
     }
 }
 

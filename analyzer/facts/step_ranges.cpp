@@ -55,7 +55,8 @@ std::vector<Step> stepsFromRanges(const RawData& raw, const ProcessData& process
             continue;
         const auto [entry, isNew] = names.try_emplace(range.nameId);
         if (isNew) {
-            const std::string name(raw.string(range.nameId));
+            // The library's matcher recurses once a character.
+            const std::string name(raw.string(range.nameId).substr(0, 1024));
             entry->second = {std::regex_search(name, pattern), oneGroupPerThread ? "" : withoutNumbers(name)};
         }
         if (!entry->second.first)

@@ -176,11 +176,12 @@ public:
     Result<void> write(const Sign& sign, std::int64_t processId, const Coverage& coverage) {
         GD_TRY_ASSIGN(auto select, m_context.db.prepare(sign.sql));
         select.bind(":p", processId);
-        GD_TRY_ASSIGN(const bool row, select.step());
+        // Sums can overflow in forged traces only: such a figure is missing, the others are not.
+        const Result<bool> row = select.step();
         std::optional<double> value;
         std::optional<std::string> text;
         const bool isText = std::string_view(sign.unit) == "text";
-        if (row && coverage.state != CoverageState::absent) {
+        if (row && *row && coverage.state != CoverageState::absent) {
             if (isText)
                 text = select.optionalText(0);
             else
@@ -189,7 +190,7 @@ public:
         std::optional<std::string> reason = orNull(coverage.reason);
         // Recorded, and still no figure: the job did nothing that it could be taken from.
         if (!value && !text && !reason)
-            reason = "nothing to measure";
+            reason = row ? "nothing to measure" : row.error().message;
         return m_insert.runWith(processId, sign.name, value, sign.unit, text, word(coverage.state), reason,
             sign.healthy == nullptr ? std::nullopt : std::optional<std::string>(sign.healthy),
             verdictOf(sign, value));

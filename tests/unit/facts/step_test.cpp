@@ -2,6 +2,7 @@
 #include "analyzer/facts/step_period.h"
 #include "tests/unit/facts/facts_test_support.h"
 
+#include <limits>
 #include <random>
 
 namespace gd::facts {
@@ -141,6 +142,7 @@ TEST(StepFact, SlowStepsCountUnlessTheySaveOrEvaluate) {
         trace.range(1, "step", i * 1000, i * 1000 + length);
     }
     trace.range(1, "save checkpoint", 5100, 5800, 1);
+    trace.range(1, "aten::log", 7100, 7110, 1);
     build(trace);
     EXPECT_EQ(trace.text("SELECT kind FROM step WHERE step = 5"), "excluded");
     EXPECT_EQ(trace.text("SELECT kind FROM step WHERE step = 7"), "steady");
@@ -165,6 +167,36 @@ TEST(SmallestPeriod, NeedsFiveRepeats) {
     EXPECT_EQ(smallestPeriod({1, 2, 1, 2, 1, 2, 1, 2}), std::nullopt);
     EXPECT_EQ(smallestPeriod({1, 2, 1, 2, 1, 2, 1, 2, 1, 2}), 2U);
     EXPECT_EQ(smallestPeriod({}), std::nullopt);
+}
+
+// What a damaged or hostile trace may hold: nothing of it may crash, hang or fail the build.
+TEST(BuildFacts, AbsurdValuesAreSurvived) {
+    constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+    TraceBuilder trace(kFar);
+    addTraining(trace, 20);
+    std::int64_t next = 1000;
+    for (const std::int64_t t : {-kFar, std::int64_t{-1}, std::int64_t{0}, kFar - 1, kFar}) {
+        trace.kernel("gemm", t, t / 2);
+        trace.copy(kFar, t, t, {.stream = -5, .device = -3});
+        trace.call(1, GD_API_LAUNCH_KERNEL, t, -t, {.stream = -1, .correlation = kFar});
+        trace.call(-7, GD_API_MEM_ALLOC, t, t, {.correlation = -kFar, .result = -1});
+        trace.replay(t, t, -t, t, -t, {.thread = -1, .device = 9});
+        trace.replay(1, t, t, 5, -kFar);
+        trace.allocation(t, kFar, t, {.freeNs = -t});
+        trace.allocation(-1, -kFar, t, {.kind = "", .freeNs = t});
+        trace.range(1, "step", t, -t, -3);
+        trace.commOp(t, "all_reduce", kFar, t, 1);
+        trace.comm(t, -1, t, -t, t);
+        trace.exec(++next, t, t, -t);
+    }
+    trace.capture(kFar, {.id = 9, .graph = -1, .endNs = -kFar, .endResult = -1});
+    trace.node({.graph = 1, .capture = 9, .createdNs = -kFar, .type = "", .name = ""});
+    trace.sql(
+        "UPDATE graph SET origin_graph_id = 1 WHERE graph_id = 2; UPDATE graph SET origin_graph_id = 2, "
+        "capture_id = NULL WHERE graph_id = 1; UPDATE coverage SET to_ns = -5 WHERE source = 'memory'; "
+        "UPDATE kernel SET dur_ns = 9223372036854775807");
+    build(trace);
+    build(trace, {.stepRange = "^(s|t)+e*p"});
 }
 
 TEST(BuildFacts, TempTablesHideThoseOfTheTrace) {
