@@ -23,10 +23,10 @@ std::string rangePathAt(
             open.push_back(&*after);
     }
     std::string path;
-    for (auto range = open.rbegin(); range != open.rend(); ++range) {
+    for (std::size_t i = open.size(); i-- > 0;) {
         if (!path.empty())
             path += '/';
-        path += raw.string((*range)->nameId);
+        path += raw.string(open[i]->nameId);
     }
     return path;
 }

@@ -62,8 +62,8 @@ const Graph* ProcessData::templateOf(const Exec& exec) const {
 }
 
 std::int64_t ProcessData::launchStackOf(const Exec& exec) const {
-    for (auto index = exec.replays.rbegin(); index != exec.replays.rend(); ++index) {
-        if (const std::int64_t stack = replays[static_cast<std::size_t>(*index)].stackId; stack != 0)
+    for (std::size_t i = exec.replays.size(); i-- > 0;) {
+        if (const std::int64_t stack = replays[static_cast<std::size_t>(exec.replays[i])].stackId; stack != 0)
             return stack;
     }
     return 0;

@@ -40,9 +40,10 @@ TraceBuilder::TraceBuilder(std::int64_t endNs)
     for (const schema::RawSchema& raw : schema::rawSchemas())
         sql(raw.sql);
     sql(schema::factsSchema());
-#define GD_API_ROW(number, name, driver, runtime, klass)                                                     \
-    insertInto("api", number, driver,                                                                        \
-        *runtime == 0 ? optional<std::string>() : optional<std::string>(runtime), #klass);
+    const auto apiRow = [&](int number, const char* driver, const char* runtime, const char* klass) {
+        insertInto("api", number, driver, *runtime == 0 ? nullopt : optional<std::string>(runtime), klass);
+    };
+#define GD_API_ROW(number, name, driver, runtime, klass) apiRow(number, driver, runtime, #klass);
     GD_API_CALLS(GD_API_ROW)
 #undef GD_API_ROW
     for (const auto& [result, name] : std::initializer_list<std::pair<int, const char*>>{
