@@ -109,7 +109,7 @@ private:
             atNs = launchedNs;
         }
         if (atNs < gap.endNs)
-            add(gap, waitPart(gap, atNs), gap.endNs - atNs, nullptr);
+            add(gap, waitPart(gap), gap.endNs - atNs, nullptr);
     }
 
     // [from, to) on the launching thread, by the outermost call that covers each moment.
@@ -165,7 +165,7 @@ private:
     }
 
     // The launch was there in time: what did the device wait for?
-    Part waitPart(Gap& gap, std::int64_t fromNs) const {
+    Part waitPart(Gap& gap) const {
         const ApiCall* wait = nullptr;
         m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
             [&](const ApiCall& call) {
@@ -173,9 +173,6 @@ private:
                     && call.startNs >= gap.before->launchEndNs)
                     wait = &call;
             });
-        const bool inComm = coveredNs(m_timeline.comm, fromNs - kClockUncertaintyNs, gap.endNs) > 0;
-        if (inComm)
-            return nccl;
         if (wait != nullptr) {
             gap.calls[event] = wait;
             return event;

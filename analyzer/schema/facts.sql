@@ -137,8 +137,8 @@ CREATE TABLE replay_gap (
   host_other_ns INTEGER NOT NULL, -- launching thread busy outside CUDA
   launch_call_ns INTEGER NOT NULL, -- inside the launch call
   event_ns INTEGER NOT NULL, -- device waits for an event
-  peer_ns INTEGER NOT NULL, -- device waits for a late peer
-  nccl_ns INTEGER NOT NULL, -- device waits in communication, peers unknown
+  peer_ns INTEGER NOT NULL, -- device waits for a late peer; 0 without the peers' traces
+  nccl_ns INTEGER NOT NULL, -- device waits in communication that is not recorded as busy time, peers unknown
   unknown_ns INTEGER NOT NULL, -- none of these
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- of the call that the cause names, else of the launch
