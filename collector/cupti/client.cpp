@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/cupti/client.h"
 
+#include "collector/cupti/activity.h"
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/driver_api.h"
 #include "collector/session/sink.h"
@@ -79,6 +80,7 @@ bool Client::start() noexcept {
     if (!subscribe()) {
         return false;
     }
+    Activity::instance().start();
     // The session opens with the first record and then tells the level; until then everything is wanted.
     setLevel(session::sink::enabled() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
     return true;
@@ -123,6 +125,9 @@ void Client::enableCalls(bool on, bool launches) noexcept {
     std::size_t count = 0;
     const FollowedCall* calls = followedCalls(count);
     for (std::size_t i = 0; i < count; ++i) {
+        if (isInstantiate(calls[i].api) && !on) {
+            continue; // see setLevel()
+        }
         if (isLaunch(calls[i].api) == launches) {
             // Ids a driver does not know are refused; that is no reason to give up the others.
             cuptiApi().enableCallback(on ? 1 : 0, m_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i].id);
@@ -130,9 +135,9 @@ void Client::enableCalls(bool on, bool launches) noexcept {
     }
 }
 
-void Client::enableResources(bool on) noexcept {
+void Client::enableResources() noexcept {
     for (const auto id : kResources) {
-        cuptiApi().enableCallback(on ? 1 : 0, m_subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+        cuptiApi().enableCallback(1, m_subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
     }
 }
 
@@ -147,7 +152,11 @@ void Client::setLevel(raw::RecordingLevel level) noexcept {
             return;
         }
         m_callsOn = on;
-        enableResources(on);
+        // Once on, graphs and instantiates are followed for ever, also at level Off: an executable made
+        // unseen would keep graph-level tracing off for the rest of the job. Neither happens on a replay.
+        if (on) {
+            enableResources();
+        }
         enableCalls(on, false);
         if (!on && m_launchesOn) {
             m_launchesOn = false;
@@ -197,6 +206,7 @@ std::uint32_t Client::deviceOf(CUcontext context, std::uint64_t& contextId) noex
     contextId = m_objects.context(context, device);
     if (contextId == 0 && context != nullptr && cuptiApi().getDeviceId(context, &device) == CUPTI_SUCCESS) {
         contextId = m_objects.contextCreated(context, device);
+        Activity::instance().contextSeen(context, contextId);
     }
     return device;
 }

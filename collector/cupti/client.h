@@ -13,7 +13,7 @@ namespace gd::cupti {
 /// The process's one CUPTI subscriber and what its callbacks share. Lives for ever; CUPTI is never finalised.
 ///
 /// Callbacks run on the job's threads, also inside captures: they make only calls that are allowed there,
-/// keep errno, throw nothing and change no result. Activity kinds are not enabled at all in this version.
+/// keep errno, throw nothing and change no result. Activity kinds are switched by Activity.
 class Client {
 public:
     static Client& instance() noexcept;
@@ -43,7 +43,7 @@ private:
 
     bool subscribe() noexcept;
     void enableCalls(bool on, bool launches) noexcept;
-    void enableResources(bool on) noexcept;
+    void enableResources() noexcept;
 
     CUpti_SubscriberHandle m_subscriber = nullptr;
     std::atomic<bool> m_subscribed{false};

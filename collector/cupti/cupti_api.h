@@ -20,7 +20,19 @@ namespace gd::cupti {
     X(getStreamIdEx, "cuptiGetStreamIdEx", CUptiResult(CUcontext, CUstream, std::uint8_t, std::uint32_t*))   \
     X(getGraphId, "cuptiGetGraphId", CUptiResult(CUgraph, std::uint32_t*))                                   \
     X(getGraphExecId, "cuptiGetGraphExecId", CUptiResult(CUgraphExec, std::uint32_t*))                       \
-    X(getGraphNodeId, "cuptiGetGraphNodeId", CUptiResult(CUgraphNode, std::uint64_t*))
+    X(getGraphNodeId, "cuptiGetGraphNodeId", CUptiResult(CUgraphNode, std::uint64_t*))                       \
+    X(getContextId, "cuptiGetContextId", CUptiResult(CUcontext, std::uint32_t*))                             \
+    X(activityEnable, "cuptiActivityEnable", CUptiResult(CUpti_ActivityKind))                                \
+    X(activityDisable, "cuptiActivityDisable", CUptiResult(CUpti_ActivityKind))                              \
+    X(activityRegisterCallbacks, "cuptiActivityRegisterCallbacks",                                           \
+        CUptiResult(CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc))                    \
+    X(activityRegisterTimestampCallback, "cuptiActivityRegisterTimestampCallback",                           \
+        CUptiResult(CUpti_TimestampCallbackFunc))                                                            \
+    X(activityGetNextRecord, "cuptiActivityGetNextRecord",                                                   \
+        CUptiResult(std::uint8_t*, std::size_t, CUpti_Activity**))                                           \
+    X(activityGetNumDroppedRecords, "cuptiActivityGetNumDroppedRecords",                                     \
+        CUptiResult(CUcontext, std::uint32_t, std::size_t*))                                                 \
+    X(activityFlushAll, "cuptiActivityFlushAll", CUptiResult(std::uint32_t))
 
 /// Functions of the one libcupti this process uses, looked up by name. Null where a version lacks one.
 struct CuptiApi {

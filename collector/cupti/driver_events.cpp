@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/cupti/client.h"
 
+#include "collector/cupti/activity.h"
 #include "collector/session/sink.h"
 
 namespace gd::cupti {
@@ -145,6 +146,11 @@ void onEnter(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
     open.execStarted = false;
     open.execGraph = 0;
     open.freeReported = false;
+    if (isInstantiate(open.arguments.api)) {
+        Activity::instance().instantiateBegan();
+    } else if (open.arguments.api == GD_API_GRAPH_LAUNCH) {
+        Activity::instance().launching(open.call.exec);
+    }
     sink::apiEnter(open.call);
     if (isFree(open.arguments.api) && open.call.ptr != 0 && reportFreeAtEnter()) {
         open.freeReported = true;
@@ -186,6 +192,11 @@ void onExit(Client& client, ThreadCalls& calls, const CUpti_CallbackData& data) 
         sink::graph(GD_RT_CREATED, graph);
     }
     sink::apiExit(call, result);
+    if (isInstantiate(arguments.api)) {
+        Activity::instance().instantiateEnded();
+    } else if (arguments.api == GD_API_GRAPH_LAUNCH) {
+        Activity::instance().launched(call.exec);
+    }
     if (arguments.api == GD_API_STREAM_BEGIN_CAPTURE || arguments.api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH
         || arguments.api == GD_API_STREAM_END_CAPTURE) {
         client.followCaptures();
@@ -200,7 +211,8 @@ void onDriverCall(
         return;
     }
     if (data.callbackSite == CUPTI_API_ENTER) {
-        if (session::sink::enabled()) {
+        // Executables are followed while recording is off too: one that is made unseen could never be traced.
+        if (session::sink::enabled() || isInstantiate(followedCall(id))) {
             onEnter(client, calls, id, data);
         }
     } else {

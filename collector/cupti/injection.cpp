@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/activity.h"
 #include "collector/cupti/client.h"
 #include "collector/raw/spool_name.h"
 #include "collector/session/hooks.h"
@@ -35,6 +36,7 @@ void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
         if (Client::instance().subscribed()) {
             const bool on = level != raw::RecordingLevel::Off;
             reportCoverage(on, on ? "" : "recording is off");
+            Activity::instance().setLevel(level);
         }
     }
 }
@@ -44,10 +46,18 @@ void tick(std::int64_t nowNs) noexcept {
         reportFacts();
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().tick(nowNs);
+        Activity::instance().tick(nowNs);
     }
 }
 
-constexpr session::SourceHooks kHooks{opened, levelChanged, tick, nullptr};
+void flush() noexcept {
+    if (getpid() == g_startedIn) {
+        const InsideGuard guard(ThreadCalls::current());
+        Activity::instance().flush();
+    }
+}
+
+constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush};
 
 } // namespace
 

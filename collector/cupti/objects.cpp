@@ -55,14 +55,17 @@ std::uint64_t Objects::contextDestroyed(CUcontext context) noexcept {
     return id;
 }
 
+std::uint64_t Objects::streamNumber(std::uint64_t context, std::uint32_t cuptiId) noexcept {
+    return (context > 1 ? (context - 1) << kContextShift : 0) | cuptiId;
+}
+
 std::uint64_t Objects::streamCreated(CUstream stream, std::uint64_t context, std::uint32_t cuptiId) noexcept {
     const SpinGuard guard(m_lock);
     std::uint64_t* id = m_streams.insert(key(stream));
     if (id == nullptr) {
         return 0;
     }
-    const std::uint64_t above = context > 1 ? (context - 1) << kContextShift : 0;
-    *id = cuptiId > raw::kLegacyStream ? above | cuptiId : kUnknown | ++m_nextUnknownStream;
+    *id = cuptiId > raw::kLegacyStream ? streamNumber(context, cuptiId) : kUnknown | ++m_nextUnknownStream;
     return *id;
 }
 

@@ -37,6 +37,8 @@ public:
     std::uint64_t context(CUcontext context, std::uint32_t& device) noexcept;
     std::uint64_t contextDestroyed(CUcontext context) noexcept;
 
+    /// The id of CUPTI's stream number in a context of ours.
+    static std::uint64_t streamNumber(std::uint64_t context, std::uint32_t cuptiId) noexcept;
     std::uint64_t streamCreated(CUstream stream, std::uint64_t context, std::uint32_t cuptiId) noexcept;
     /// The id for a call's stream argument, 0 = the call has none. Streams never seen get a number of their
     /// own.

@@ -134,9 +134,7 @@ void reportCoverage(bool looking, const char* reason) noexcept {
     state(CoverageSource::launch_callbacks, CoverageState::Partial, "only while a capture is open");
     state(CoverageSource::node_params, CoverageState::Complete, "");
     state(CoverageSource::memory, CoverageState::Complete, "");
-    for (const auto source : {CoverageSource::graph_trace, CoverageSource::node_activity,
-             CoverageSource::eager_kernel_activity, CoverageSource::sync, CoverageSource::nccl_nvtx,
-             CoverageSource::nccl_plugin, CoverageSource::comm_ops, CoverageSource::framework_allocator}) {
+    for (const auto source : {CoverageSource::nccl_nvtx, CoverageSource::framework_allocator}) {
         state(source, CoverageState::Absent, "not recorded in this version");
     }
     // NVTX calls this library when the first range is opened; a job without ranges misses nothing.

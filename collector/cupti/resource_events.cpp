@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/cupti/client.h"
 
+#include "collector/cupti/activity.h"
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/node_params.h"
 #include "collector/session/sink.h"
@@ -250,7 +251,7 @@ void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
     // Launching one whose allocations are still live fails, and crashes the process while graph tracing is
     // on.
     const bool autoFree = (exec.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-    const bool traceable = instantiating(calls) && (autoFree || !graph.hasAllocations);
+    const bool traceable = Activity::instance().execCreated(exec.exec, graph.hasAllocations && !autoFree);
     client.objects().execCreated(
         data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable});
     sink::exec(GD_RT_CREATED, exec, traceable);
@@ -266,6 +267,7 @@ void onExecDestroyed(Client& client, const CUpti_GraphData& data) {
     exec.exec = entry.id;
     exec.graph = entry.graph;
     sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
+    Activity::instance().execDestroyed(entry.id, entry.traceable);
 }
 
 } // namespace

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/activity.h"
+
+#include "collector/cupti/cupti_api.h"
+#include "collector/cupti/objects.h"
+#include "collector/cupti/thread_calls.h"
+#include "collector/raw/records_api.h"
+#include "collector/session/sink.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace gd::cupti {
+
+namespace {
+
+namespace sink = session::sink;
+
+constexpr std::uint32_t kSmallBufferBytes = 256 * 1024;
+constexpr std::uint32_t kLargeBufferBytes = 4 * 1024 * 1024;
+constexpr std::size_t kBufferAlignment = 8; // CUPTI's own demand
+constexpr std::int64_t kFlushPeriodNs = 500'000'000;
+
+std::uint64_t clockNs() {
+    return static_cast<std::uint64_t>(sink::nowNs());
+}
+
+} // namespace
+
+Activity& Activity::instance() noexcept {
+    // Never destroyed: buffers may come back while the process ends.
+    alignas(Activity) static unsigned char place[sizeof(Activity)];
+    static Activity* const activity = new (place) Activity;
+    return *activity;
+}
+
+bool Activity::start() noexcept {
+    const CuptiApi& api = cuptiApi();
+    std::uint32_t version = 0;
+    if (api.getVersion == nullptr || api.getVersion(&version) != CUPTI_SUCCESS) {
+        version = 0;
+    }
+    m_layout = layoutOf(version);
+    const bool complete = api.activityEnable != nullptr && api.activityDisable != nullptr
+        && api.activityRegisterCallbacks != nullptr && api.activityGetNextRecord != nullptr
+        && api.activityFlushAll != nullptr && api.activityRegisterTimestampCallback != nullptr;
+    m_bufferBytes.store(kSmallBufferBytes, std::memory_order_relaxed);
+    if (m_layout == RecordLayout::Unknown || !complete) {
+        sink::issue(raw::IssueSeverity::Error, "cupti_version",
+            "the activity records of this CUPTI version are not known: calls are recorded, device times are "
+            "not");
+        return false;
+    }
+    if (api.activityRegisterTimestampCallback(clockNs) != CUPTI_SUCCESS
+        || api.activityRegisterCallbacks(bufferRequested, bufferCompleted) != CUPTI_SUCCESS) {
+        sink::issue(raw::IssueSeverity::Error, "activity_refused",
+            "CUPTI refused activity buffers: calls are recorded, device times are not");
+        return false;
+    }
+    m_started.store(true, std::memory_order_release);
+    return true;
+}
+
+void Activity::setLevel(raw::RecordingLevel level) noexcept {
+    if (!m_started.load(std::memory_order_acquire)) {
+        return;
+    }
+    const std::lock_guard lock(m_mutex);
+    m_policy.setLevel(level);
+    apply();
+    reportCoverage(m_policy.wanted());
+}
+
+void Activity::instantiateBegan() noexcept {
+    if (m_started.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(m_mutex);
+        m_policy.instantiateBegan();
+        apply();
+    }
+}
+
+bool Activity::execCreated(std::uint64_t exec, bool holdsLiveAllocations) noexcept {
+    if (!m_started.load(std::memory_order_acquire)) {
+        return !holdsLiveAllocations; // nothing is ever switched on in this process
+    }
+    const std::lock_guard lock(m_mutex);
+    return m_policy.execCreated(
+        exec, holdsLiveAllocations, sink::nowNs()); // applied when the instantiate returns
+}
+
+void Activity::instantiateEnded() noexcept {
+    if (m_started.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(m_mutex);
+        m_policy.instantiateEnded();
+        apply();
+    }
+}
+
+void Activity::execDestroyed(std::uint64_t exec, bool traceable) noexcept {
+    if (m_started.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(m_mutex);
+        m_policy.execDestroyed(exec, traceable);
+        apply();
+    }
+}
+
+void Activity::launching(std::uint64_t exec) noexcept {
+    if (exec == 0 && m_started.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(m_mutex);
+        m_policy.unknownExecLaunched();
+        apply();
+    }
+}
+
+void Activity::launched(std::uint64_t exec) noexcept {
+    if (m_windowOpen.load(std::memory_order_relaxed)) {
+        const std::lock_guard lock(m_mutex);
+        const std::int64_t nowNs = sink::nowNs();
+        m_policy.launched(exec, nowNs);
+        apply();
+    }
+}
+
+void Activity::contextSeen(CUcontext context, std::uint64_t id) noexcept {
+    std::uint32_t cuptiId = 0;
+    if (!m_started.load(std::memory_order_acquire) || cuptiApi().getContextId == nullptr
+        || cuptiApi().getContextId(context, &cuptiId) != CUPTI_SUCCESS) {
+        return;
+    }
+    const std::lock_guard lock(m_mutex);
+    const unsigned count = m_contextCount.load(std::memory_order_relaxed);
+    if (count < kMaxContexts) {
+        m_contexts[count] = {context, id, cuptiId, 0};
+        m_contextCount.store(count + 1, std::memory_order_release);
+    }
+}
+
+void Activity::learnLegacyStreams() noexcept {
+    const unsigned count = m_contextCount.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < count; ++i) {
+        if (m_contexts[i].legacyStream == 0 && cuptiApi().getStreamIdEx != nullptr) {
+            std::uint32_t number = 0;
+            if (cuptiApi().getStreamIdEx(m_contexts[i].context, nullptr, 0, &number) == CUPTI_SUCCESS) {
+                m_contexts[i].legacyStream = number;
+            }
+        }
+    }
+}
+
+std::uint64_t Activity::streamName(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept {
+    const Activity& self = instance();
+    const unsigned count = self.m_contextCount.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < count; ++i) {
+        const ContextName& name = self.m_contexts[i];
+        if (name.cuptiId == cuptiContext) {
+            return cuptiStream == name.legacyStream ? raw::kLegacyStream
+                                                    : Objects::streamNumber(name.id, cuptiStream);
+        }
+    }
+    return Objects::streamNumber(0, cuptiStream);
+}
+
+void Activity::tick(std::int64_t nowNs) noexcept {
+    if (!m_started.load(std::memory_order_acquire)) {
+        return;
+    }
+    {
+        const std::lock_guard lock(m_mutex);
+        m_policy.tick(nowNs);
+        apply();
+    }
+    if (nowNs - m_lastFlushNs >= kFlushPeriodNs) {
+        m_lastFlushNs = nowNs;
+        flush();
+    }
+}
+
+void Activity::flush() noexcept {
+    if (m_started.load(std::memory_order_acquire)) {
+        learnLegacyStreams();
+        cuptiApi().activityFlushAll(0);
+    }
+}
+
+void Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
+    const CUptiResult result = on ? cuptiApi().activityEnable(kind) : cuptiApi().activityDisable(kind);
+    if (result != CUPTI_SUCCESS && on) {
+        sink::issue(raw::IssueSeverity::DataLoss, "activity_kind_refused",
+            "CUPTI refused a kind of activity: that kind is missing");
+    }
+}
+
+void Activity::apply() noexcept {
+    const GraphTracePolicy::Wanted wanted = m_policy.wanted();
+    const bool changed = !(wanted == m_on);
+    if (wanted.graphTrace != m_on.graphTrace) {
+        enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, wanted.graphTrace);
+    }
+    if (wanted.kernels != m_on.kernels) {
+        enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, wanted.kernels);
+        enable(CUPTI_ACTIVITY_KIND_MEMCPY, wanted.kernels);
+        enable(CUPTI_ACTIVITY_KIND_MEMSET, wanted.kernels);
+    }
+    if (wanted.sync != m_on.sync) {
+        enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, wanted.sync);
+    }
+    m_on = wanted;
+    m_windowOpen.store(m_policy.phase() != GraphTracePolicy::Phase::Graphs, std::memory_order_relaxed);
+    if (changed) {
+        reportCoverage(wanted);
+    }
+    if (m_policy.blocked() && !m_saidBlocked.exchange(true)) {
+        sink::issue(raw::IssueSeverity::Info, "graph_trace_blocked",
+            "graph-level tracing stays off while an executable is alive that could crash under it: its "
+            "replays have "
+            "launch times only");
+    }
+}
+
+void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
+    using raw::CoverageSource;
+    using raw::CoverageState;
+    const raw::RecordingLevel level = m_policy.level();
+    const bool quiet
+        = level == raw::RecordingLevel::Standard && m_policy.phase() == GraphTracePolicy::Phase::Quiet;
+    const bool nodes = wanted.kernels && !wanted.graphTrace;
+    const auto say = [](CoverageSource source, CoverageState state, const char* why) {
+        sink::coverage(source, state, why);
+    };
+    if (level < raw::RecordingLevel::Light) {
+        for (const auto source : {CoverageSource::graph_trace, CoverageSource::node_activity,
+                 CoverageSource::eager_kernel_activity, CoverageSource::sync}) {
+            say(source, CoverageState::Absent, "activity is off");
+        }
+        return;
+    }
+    const bool replaysTimed = wanted.graphTrace || nodes;
+    say(CoverageSource::graph_trace, replaysTimed ? CoverageState::Complete : CoverageState::Partial,
+        replaysTimed ? ""
+            : quiet  ? "a few replays without device times after a node window"
+                     : "an executable is alive that graph-level tracing could crash");
+    say(CoverageSource::node_activity,
+        nodes                                        ? CoverageState::Complete
+            : level == raw::RecordingLevel::Standard ? CoverageState::Partial
+                                                     : CoverageState::Absent,
+        nodes                                        ? ""
+            : level == raw::RecordingLevel::Standard ? "the first replays of each executable"
+                                                     : "level light");
+    const bool eager = level >= raw::RecordingLevel::Standard;
+    say(CoverageSource::eager_kernel_activity,
+        wanted.kernels ? CoverageState::Complete
+            : eager    ? CoverageState::Partial
+                       : CoverageState::Absent,
+        wanted.kernels ? ""
+            : eager    ? "off for a few replays after a node window"
+                       : "level light");
+    say(CoverageSource::sync, wanted.sync ? CoverageState::Complete : CoverageState::Absent,
+        wanted.sync ? "" : "level light");
+}
+
+void CUPTIAPI Activity::bufferRequested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* maxRecords) {
+    const std::uint32_t size = instance().m_bufferBytes.load(std::memory_order_relaxed);
+    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, size));
+    *bytes = *buffer != nullptr ? size : 0;
+    *maxRecords = 0;
+}
+
+void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
+    std::size_t bytes, std::size_t validBytes) {
+    Activity& self = instance();
+    const InsideGuard guard(ThreadCalls::current());
+    const StreamNames names{streamName};
+    CUpti_Activity* record = nullptr;
+    while (buffer != nullptr && validBytes > 0
+        && cuptiApi().activityGetNextRecord(buffer, validBytes, &record) == CUPTI_SUCCESS) {
+        reportRecord(*record, self.m_layout, names);
+    }
+    std::size_t dropped = 0;
+    if (cuptiApi().activityGetNumDroppedRecords != nullptr
+        && cuptiApi().activityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS
+        && dropped > 0) {
+        sink::lost(raw::CoverageSource::node_activity, dropped);
+    }
+    // A full buffer says that the rate is high, a hardly used one (a flush took it) that it is low.
+    if (validBytes * 10 >= bytes * 9) {
+        self.m_bufferBytes.store(kLargeBufferBytes, std::memory_order_relaxed);
+    } else if (bytes == kLargeBufferBytes && validBytes < kSmallBufferBytes) {
+        self.m_bufferBytes.store(kSmallBufferBytes, std::memory_order_relaxed);
+    }
+    std::free(buffer);
+}
+
+} // namespace gd::cupti

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/cupti/activity_records.h"
+#include "collector/cupti/graph_trace_policy.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace gd::cupti {
+
+/// CUPTI's activity side: switches kinds on and off as GraphTracePolicy says, owns the buffers, and flushes
+/// them every 500 ms, because CUPTI returns full buffers only (measured: its own flush period delivered 0 of
+/// 2,500 graph records in 3 s). The buffers grow from 256 KiB to 4 MiB with the rate.
+///
+/// Threads: any. Switching happens on the thread whose call asks for it, inside that driver call's callback;
+/// records arrive on CUPTI's thread or on the collector's own during a flush.
+class Activity {
+public:
+    static Activity& instance() noexcept;
+
+    /// Registers buffers and clock; before any kind is enabled. False, with an issue, when this CUPTI cannot
+    /// be read.
+    bool start() noexcept;
+    void setLevel(raw::RecordingLevel level) noexcept;
+
+    void instantiateBegan() noexcept;
+    /// Inside an instantiate. Returns whether the executable may be launched with GRAPH_TRACE on.
+    bool execCreated(std::uint64_t exec, bool holdsLiveAllocations) noexcept;
+    void instantiateEnded() noexcept;
+    void execDestroyed(std::uint64_t exec, bool traceable) noexcept;
+    /// Before a launch; `exec` 0 = no callback announced it.
+    void launching(std::uint64_t exec) noexcept;
+    void launched(std::uint64_t exec) noexcept;
+
+    /// A context was seen for the first time.
+    void contextSeen(CUcontext context, std::uint64_t id) noexcept;
+    void tick(std::int64_t nowNs) noexcept;
+    void flush() noexcept;
+
+private:
+    static constexpr unsigned kMaxContexts = 64;
+    struct ContextName {
+        CUcontext context;
+        std::uint64_t id;
+        std::uint32_t cuptiId;
+        std::uint32_t legacyStream; ///< CUPTI's number of the legacy default stream, 0 = not asked yet
+    };
+
+    static void CUPTIAPI bufferRequested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* maxRecords);
+    static void CUPTIAPI bufferCompleted(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
+        std::size_t bytes, std::size_t validBytes);
+    static std::uint64_t streamName(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept;
+
+    void apply() noexcept; ///< m_mutex held
+    void enable(CUpti_ActivityKind kind, bool on) noexcept;
+    void reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept;
+    void learnLegacyStreams() noexcept;
+
+    std::mutex m_mutex;
+    GraphTracePolicy m_policy;
+    GraphTracePolicy::Wanted m_on;
+    std::atomic<bool> m_started{false};
+    std::atomic<bool> m_windowOpen{false}; ///< launches are counted
+    std::atomic<bool> m_saidBlocked{false};
+    RecordLayout m_layout = RecordLayout::Unknown;
+    std::int64_t m_lastFlushNs = 0;
+    std::atomic<std::uint32_t> m_bufferBytes;
+    ContextName m_contexts[kMaxContexts] = {};
+    std::atomic<unsigned> m_contextCount{0};
+};
+
+} // namespace gd::cupti

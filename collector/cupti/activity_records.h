@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+
+namespace gd::cupti {
+
+/// How CUPTI names contexts and streams in activity records, and what the sink calls them.
+struct StreamNames {
+    /// The sink's id of a stream, given CUPTI's numbers. `device` is the record's.
+    std::uint64_t (*stream)(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept;
+};
+
+/// Layouts of activity records differ between CUPTI versions: kernels, copies and synchronisations grew
+/// in 13.0.
+enum class RecordLayout : std::uint8_t {
+    Unknown, ///< newer than this library: records cannot be read
+    Cuda12, ///< CUpti_ActivityKernel9, Memcpy5
+    Cuda13, ///< CUpti_ActivityKernel10, Memcpy6
+};
+
+/// The layout of records of a libcupti, by cuptiGetVersion(): 13.x counts in major * 10000 + minor * 100
+/// (130000…), 12.x in small numbers (18 for 12.0 … 28 for 12.9).
+RecordLayout layoutOf(std::uint32_t cuptiVersion) noexcept;
+
+/// Hands one record to the sink. Kinds that are not followed are passed over.
+void reportRecord(const CUpti_Activity& record, RecordLayout layout, const StreamNames& names) noexcept;
+
+} // namespace gd::cupti

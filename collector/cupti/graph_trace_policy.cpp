@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/graph_trace_policy.h"
+
+namespace gd::cupti {
+
+bool GraphTracePolicy::execCreated(std::uint64_t exec, bool holdsLiveAllocations, std::int64_t nowNs) {
+    if (m_instantiating == 0 || holdsLiveAllocations || blocked()) {
+        ++m_untraceable;
+        return false;
+    }
+    const bool mayOpen = m_phase != Phase::Graphs || m_windows < kMaxWindows;
+    if (m_level == raw::RecordingLevel::Standard && mayOpen && m_pendingCount < kMaxPending) {
+        m_pending[m_pendingCount++] = {exec, kNodeReplays};
+        if (m_phase != Phase::Nodes) {
+            m_windows += m_phase == Phase::Graphs ? 1 : 0;
+            enter(Phase::Nodes, nowNs);
+        }
+    }
+    return true;
+}
+
+void GraphTracePolicy::execDestroyed(std::uint64_t exec, bool traceable) {
+    if (!traceable && m_untraceable > 0) {
+        --m_untraceable;
+    }
+    for (unsigned i = 0; i < m_pendingCount; ++i) {
+        if (m_pending[i].exec == exec) {
+            removePending(i);
+            break;
+        }
+    }
+}
+
+void GraphTracePolicy::launched(std::uint64_t exec, std::int64_t nowNs) {
+    if (m_phase == Phase::Quiet) {
+        if (--m_quietLeft == 0) {
+            enter(Phase::Graphs, nowNs);
+        }
+        return;
+    }
+    if (m_phase != Phase::Nodes) {
+        return;
+    }
+    for (unsigned i = 0; i < m_pendingCount; ++i) {
+        if (m_pending[i].exec == exec && --m_pending[i].replaysLeft == 0) {
+            removePending(i);
+            break;
+        }
+    }
+    if (m_pendingCount == 0) {
+        enter(Phase::Quiet, nowNs);
+    }
+}
+
+void GraphTracePolicy::tick(std::int64_t nowNs) {
+    if (m_phase == Phase::Graphs || nowNs - m_phaseSinceNs < kMaxPhaseNs) {
+        return;
+    }
+    m_pendingCount = 0;
+    enter(m_phase == Phase::Nodes ? Phase::Quiet : Phase::Graphs, nowNs);
+}
+
+GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
+    Wanted wanted;
+    const bool light = m_level >= raw::RecordingLevel::Light;
+    const bool standard = m_level >= raw::RecordingLevel::Standard;
+    const bool full = m_level >= raw::RecordingLevel::Full;
+    const bool windows = m_level == raw::RecordingLevel::Standard;
+    const Phase phase = windows ? m_phase : Phase::Graphs;
+    wanted.graphTrace = light && !full && phase == Phase::Graphs;
+    wanted.kernels = standard && phase != Phase::Quiet;
+    wanted.sync = standard;
+    // The bracket: an executable made while it is off could never be traced.
+    wanted.graphTrace = (wanted.graphTrace || m_instantiating > 0) && !blocked();
+    return wanted;
+}
+
+void GraphTracePolicy::enter(Phase phase, std::int64_t nowNs) {
+    m_phase = phase;
+    m_phaseSinceNs = nowNs;
+    if (phase == Phase::Quiet) {
+        m_quietLeft = kQuietReplays;
+    }
+}
+
+void GraphTracePolicy::removePending(unsigned index) {
+    m_pending[index] = m_pending[--m_pendingCount];
+}
+
+} // namespace gd::cupti

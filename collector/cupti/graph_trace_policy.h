@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/raw/control_page.h"
+
+#include <cstdint>
+
+namespace gd::cupti {
+
+/// Decides which kinds of CUPTI activity are on. Pure state, no CUPTI: the caller serialises the calls and
+/// applies wanted() after each.
+///
+/// Why it is needed (measured on an H200, CUDA 13.0; contracts 1): an executable instantiated while
+/// GRAPH_TRACE is off ends in SIGSEGV at its first launch with it on, and with it on a launch that fails
+/// because the executable's allocation nodes are still live ends in SIGSEGV too. So GRAPH_TRACE is on around
+/// every instantiate, whatever the level, and stays off while an executable is alive that could crash.
+///
+/// Node windows (level standard): the first replays of each executable are recorded node by node. Going
+/// straight back from node level to GRAPH_TRACE keeps the node level's cost (377 us instead of 350 a replay),
+/// so everything is off for a few replays in between.
+class GraphTracePolicy {
+public:
+    struct Wanted {
+        bool graphTrace = false;
+        bool kernels = false; ///< CONCURRENT_KERNEL, MEMCPY, MEMSET
+        bool sync = false;
+        bool operator==(const Wanted&) const = default;
+    };
+    enum class Phase : std::uint8_t { Graphs, Nodes, Quiet };
+
+    static constexpr unsigned kNodeReplays = 3; ///< replays of a new executable seen node by node
+    static constexpr unsigned kQuietReplays = 3;
+    static constexpr unsigned kMaxPending = 64;
+    static constexpr unsigned kMaxWindows = 64; ///< a job that captures at every step must not pay for ever
+    static constexpr std::int64_t kMaxPhaseNs
+        = 5'000'000'000; ///< an executable that is not launched ends the wait
+
+    void setLevel(raw::RecordingLevel level) { m_level = level; }
+
+    void instantiateBegan() { ++m_instantiating; }
+    /// Between began and ended. Returns whether the executable may be launched with GRAPH_TRACE on: not when
+    /// it holds allocation nodes that are not freed by a launch, not when GRAPH_TRACE had to stay off while
+    /// it was made, and not when it was made by a call that no callback announced.
+    bool execCreated(std::uint64_t exec, bool holdsLiveAllocations, std::int64_t nowNs);
+    void instantiateEnded() { m_instantiating -= m_instantiating > 0 ? 1 : 0; }
+    void execDestroyed(std::uint64_t exec, bool traceable);
+    /// An executable that no callback announced is about to be launched: it may have been made before anybody
+    /// listened.
+    void unknownExecLaunched() { m_unknownExec = true; }
+    /// A launch returned.
+    void launched(std::uint64_t exec, std::int64_t nowNs);
+    void tick(std::int64_t nowNs);
+
+    Wanted wanted() const;
+    /// GRAPH_TRACE is kept off because of an executable that is alive.
+    bool blocked() const { return m_untraceable > 0 || m_unknownExec; }
+    Phase phase() const { return m_phase; }
+    raw::RecordingLevel level() const { return m_level; }
+
+private:
+    struct Pending {
+        std::uint64_t exec;
+        unsigned replaysLeft;
+    };
+    void enter(Phase phase, std::int64_t nowNs);
+    void removePending(unsigned index);
+
+    raw::RecordingLevel m_level = raw::RecordingLevel::Off;
+    Phase m_phase = Phase::Graphs;
+    unsigned m_instantiating = 0;
+    unsigned m_untraceable = 0;
+    bool m_unknownExec = false;
+    Pending m_pending[kMaxPending] = {};
+    unsigned m_pendingCount = 0;
+    unsigned m_quietLeft = 0;
+    unsigned m_windows = 0;
+    std::int64_t m_phaseSinceNs = 0;
+};
+
+} // namespace gd::cupti

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/activity_records.h"
+
+#include "collector/api/graphdoctor_runtime.h"
+#include "collector/raw/records_activity.h"
+#include "tests/support/raw_reader.h"
+#include "tests/support/spool_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace gd::cupti {
+
+namespace {
+
+using test::RawSpool;
+using test::SpoolBuilder;
+
+const StreamNames kNames{[](std::uint32_t context, std::uint32_t stream) noexcept -> std::uint64_t {
+    return context * 100 + stream;
+}};
+
+template <class Kernel> Kernel kernelRecord() {
+    Kernel kernel{};
+    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    kernel.start = 1000;
+    kernel.end = 3000;
+    kernel.deviceId = 2;
+    kernel.contextId = 1;
+    kernel.streamId = 7;
+    kernel.correlationId = 55;
+    kernel.gridX = 10;
+    kernel.gridY = 2;
+    kernel.gridZ = 1;
+    kernel.blockX = 128;
+    kernel.blockY = 1;
+    kernel.blockZ = 1;
+    kernel.registersPerThread = 40;
+    kernel.dynamicSharedMemory = 1024;
+    kernel.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+    kernel.graphId = 4;
+    kernel.graphNodeId = (std::uint64_t{4} << 32) | 3;
+    return kernel;
+}
+
+template <class Record> RawSpool record(const Record& activity, RecordLayout layout) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    spool.run([&] { reportRecord(reinterpret_cast<const CUpti_Activity&>(activity), layout, kNames); });
+    const std::vector<std::string> segments = spool.segments();
+    const std::string segment = segments.empty() ? std::string() : segments.front();
+    return RawSpool(segment, SpoolBuilder::ringOf(segment));
+}
+
+void expectKernel(const RawSpool& raw) {
+    const auto kernels = raw.eventsOf<raw::Kernel>();
+    ASSERT_EQ(kernels.size(), 1U);
+    EXPECT_EQ(kernels[0].startNs, 1000);
+    EXPECT_EQ(kernels[0].endNs, 3000);
+    EXPECT_EQ(kernels[0].stream, 107U);
+    EXPECT_EQ(kernels[0].correlation, 55U);
+    EXPECT_EQ(kernels[0].exec, 4U);
+    EXPECT_EQ(kernels[0].node, (std::uint64_t{4} << 32) | 3);
+    EXPECT_EQ(kernels[0].isComm, 1U);
+    const auto shapes = raw.historyOf<raw::KernelShape>();
+    ASSERT_EQ(shapes.size(), 1U);
+    EXPECT_EQ(shapes[0].grid[0], 10U);
+    EXPECT_EQ(shapes[0].block[0], 128U);
+    EXPECT_EQ(shapes[0].registers, 40U);
+    EXPECT_EQ(raw.string(shapes[0].name), "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+}
+
+} // namespace
+
+TEST(ActivityRecords, LayoutFollowsTheCuptiVersion) {
+    EXPECT_EQ(layoutOf(130001), RecordLayout::Cuda13);
+    EXPECT_EQ(layoutOf(28), RecordLayout::Cuda12);
+    EXPECT_EQ(layoutOf(140000), RecordLayout::Unknown);
+    EXPECT_EQ(layoutOf(0), RecordLayout::Unknown);
+    EXPECT_EQ(layoutOf(CUPTI_API_VERSION), RecordLayout::Cuda13) << "the version this library was built with";
+}
+
+TEST(ActivityRecords, KernelsOfBothLayouts) {
+    expectKernel(record(kernelRecord<CUpti_ActivityKernel10>(), RecordLayout::Cuda13));
+    expectKernel(record(kernelRecord<CUpti_ActivityKernel9>(), RecordLayout::Cuda12));
+}
+
+TEST(ActivityRecords, AKernelWithoutTimesIsLeftOut) {
+    auto kernel = kernelRecord<CUpti_ActivityKernel10>();
+    kernel.start = 0;
+    kernel.end = 0;
+    EXPECT_TRUE(record(kernel, RecordLayout::Cuda13).eventsOf<raw::Kernel>().empty());
+}
+
+TEST(ActivityRecords, AReplayIsOneGraphRecord) {
+    CUpti_ActivityGraphTrace2 graph{};
+    graph.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    graph.start = 10;
+    graph.end = 90;
+    graph.graphId = 6;
+    graph.contextId = 1;
+    graph.streamId = 13;
+    graph.correlationId = 8;
+    const auto traces = record(graph, RecordLayout::Cuda13).eventsOf<raw::GraphTrace>();
+    ASSERT_EQ(traces.size(), 1U);
+    EXPECT_EQ(traces[0].exec, 6U);
+    EXPECT_EQ(traces[0].correlation, 8U);
+    EXPECT_EQ(traces[0].endNs - traces[0].startNs, 80);
+}
+
+TEST(ActivityRecords, CopiesKeepDirectionAndKinds) {
+    CUpti_ActivityMemcpy6 copy{};
+    copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+    copy.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+    copy.bytes = 4;
+    copy.start = 5;
+    copy.end = 6;
+    copy.contextId = 1;
+    const auto copies = record(copy, RecordLayout::Cuda13).eventsOf<raw::Memcpy>();
+    ASSERT_EQ(copies.size(), 1U);
+    EXPECT_EQ(copies[0].copyKind, GD_RT_COPY_DTOH);
+    EXPECT_EQ(copies[0].dstKind, GD_RT_MEMORY_HOST_PAGEABLE);
+    EXPECT_EQ(copies[0].bytes, 4U);
+}
+
+} // namespace gd::cupti

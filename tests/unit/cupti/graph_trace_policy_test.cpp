@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/graph_trace_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace gd::cupti {
+
+namespace {
+
+using Phase = GraphTracePolicy::Phase;
+using raw::RecordingLevel;
+
+GraphTracePolicy at(RecordingLevel level) {
+    GraphTracePolicy policy;
+    policy.setLevel(level);
+    return policy;
+}
+
+bool make(GraphTracePolicy& policy, std::uint64_t exec, bool holdsAllocations = false) {
+    policy.instantiateBegan();
+    EXPECT_TRUE(policy.wanted().graphTrace || policy.blocked());
+    const bool traceable = policy.execCreated(exec, holdsAllocations, 0);
+    policy.instantiateEnded();
+    return traceable;
+}
+
+} // namespace
+
+TEST(GraphTracePolicy, LevelsIncludeWhatTheyPromise) {
+    EXPECT_EQ(at(RecordingLevel::Off).wanted(), (GraphTracePolicy::Wanted{false, false, false}));
+    EXPECT_EQ(at(RecordingLevel::History).wanted(), (GraphTracePolicy::Wanted{false, false, false}));
+    EXPECT_EQ(at(RecordingLevel::Light).wanted(), (GraphTracePolicy::Wanted{true, false, false}));
+    EXPECT_EQ(at(RecordingLevel::Standard).wanted(), (GraphTracePolicy::Wanted{true, true, true}));
+    EXPECT_EQ(at(RecordingLevel::Full).wanted(), (GraphTracePolicy::Wanted{false, true, true}));
+}
+
+TEST(GraphTracePolicy, IsOnAroundEveryInstantiateWhateverTheLevel) {
+    for (const auto level : {RecordingLevel::Off, RecordingLevel::History, RecordingLevel::Light,
+             RecordingLevel::Standard, RecordingLevel::Full}) {
+        GraphTracePolicy policy = at(level);
+        policy.instantiateBegan();
+        policy.instantiateBegan(); // a second thread
+        EXPECT_TRUE(policy.wanted().graphTrace);
+        policy.instantiateEnded();
+        EXPECT_TRUE(policy.wanted().graphTrace);
+        policy.instantiateEnded();
+        EXPECT_EQ(policy.wanted(), at(level).wanted());
+    }
+}
+
+TEST(GraphTracePolicy, StaysOffWhileAnExecutableLivesThatCouldCrash) {
+    GraphTracePolicy policy = at(RecordingLevel::Light);
+    EXPECT_FALSE(make(policy, 1, true));
+    EXPECT_FALSE(policy.wanted().graphTrace);
+    EXPECT_FALSE(make(policy, 2)) << "made while graph tracing had to stay off";
+    policy.instantiateBegan();
+    EXPECT_FALSE(policy.wanted().graphTrace) << "another thread could launch executable 1 now";
+    policy.instantiateEnded();
+    policy.execDestroyed(1, false);
+    EXPECT_FALSE(policy.wanted().graphTrace);
+    policy.execDestroyed(2, false);
+    EXPECT_TRUE(policy.wanted().graphTrace);
+    EXPECT_TRUE(make(policy, 3));
+}
+
+TEST(GraphTracePolicy, AnExecutableNobodyAnnouncedBlocksForEver) {
+    GraphTracePolicy policy = at(RecordingLevel::Light);
+    policy.unknownExecLaunched();
+    EXPECT_FALSE(policy.wanted().graphTrace);
+    EXPECT_FALSE(make(policy, 1));
+    policy.execDestroyed(1, false);
+    EXPECT_FALSE(policy.wanted().graphTrace);
+}
+
+TEST(GraphTracePolicy, CreatedOutsideAnInstantiateIsNotTraceable) {
+    GraphTracePolicy policy = at(RecordingLevel::Light);
+    EXPECT_FALSE(policy.execCreated(5, false, 0));
+    EXPECT_TRUE(policy.blocked());
+}
+
+TEST(GraphTracePolicy, FirstReplaysAreSeenNodeByNodeThenQuietThenGraphs) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    ASSERT_TRUE(make(policy, 9));
+    for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays; ++i) {
+        EXPECT_EQ(policy.wanted(), (GraphTracePolicy::Wanted{false, true, true}));
+        policy.launched(9, 0);
+    }
+    for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
+        EXPECT_EQ(policy.wanted(), (GraphTracePolicy::Wanted{false, false, true}));
+        policy.launched(9, 0);
+    }
+    EXPECT_EQ(policy.wanted(), (GraphTracePolicy::Wanted{true, true, true}));
+}
+
+TEST(GraphTracePolicy, AnExecutableThatIsNeverLaunchedEndsItsWindowByTime) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    make(policy, 1);
+    policy.tick(GraphTracePolicy::kMaxPhaseNs - 1);
+    EXPECT_EQ(policy.phase(), Phase::Nodes);
+    policy.tick(GraphTracePolicy::kMaxPhaseNs);
+    EXPECT_EQ(policy.phase(), Phase::Quiet);
+    policy.tick(2 * GraphTracePolicy::kMaxPhaseNs);
+    EXPECT_EQ(policy.phase(), Phase::Graphs);
+}
+
+TEST(GraphTracePolicy, AJobThatCapturesAtEveryStepDoesNotPayForEver) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    for (std::uint64_t exec = 1; exec < 1000; ++exec) {
+        ASSERT_TRUE(make(policy, exec));
+        for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays + GraphTracePolicy::kQuietReplays; ++i) {
+            policy.launched(exec, 0);
+        }
+        policy.execDestroyed(exec, true);
+    }
+    ASSERT_TRUE(make(policy, 5000));
+    EXPECT_EQ(policy.phase(), Phase::Graphs);
+}
+
+// Whatever happens in whatever order: graph tracing is never on while an executable is alive that could
+// crash, and an executable called traceable was made with it on.
+TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 200; ++round) {
+        GraphTracePolicy policy = at(static_cast<RecordingLevel>(random() % 5));
+        std::map<std::uint64_t, bool> alive; // exec -> traceable
+        std::int64_t nowNs = 0;
+        for (int i = 0; i < 300; ++i) {
+            nowNs += random() % 1'000'000'000;
+            const std::uint64_t exec = 1 + random() % 12;
+            switch (random() % 6) {
+            case 0:
+                if (!alive.contains(exec)) {
+                    policy.instantiateBegan();
+                    const bool on = policy.wanted().graphTrace;
+                    const bool traceable = policy.execCreated(exec, random() % 8 == 0, nowNs);
+                    EXPECT_TRUE(!traceable || on);
+                    alive[exec] = traceable;
+                    policy.instantiateEnded();
+                }
+                break;
+            case 1:
+                if (const auto it = alive.find(exec); it != alive.end()) {
+                    policy.execDestroyed(exec, it->second);
+                    alive.erase(it);
+                }
+                break;
+            case 2:
+                policy.setLevel(static_cast<RecordingLevel>(random() % 5));
+                break;
+            case 3:
+                policy.tick(nowNs);
+                break;
+            default:
+                if (alive.contains(exec)) {
+                    policy.launched(exec, nowNs);
+                }
+            }
+            bool dangerous = false;
+            for (const auto& [id, traceable] : alive) {
+                dangerous |= !traceable;
+            }
+            ASSERT_TRUE(!policy.wanted().graphTrace || !dangerous);
+        }
+    }
+}
+
+} // namespace gd::cupti
