@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -77,12 +78,18 @@ std::string nameOf(Dwarf_Die* die) {
     return name == nullptr ? std::string() : std::string(name);
 }
 
+// Build trees name their sources as /build/../src/file: "..", too, goes by the letter of the path, since the
+// file is perhaps not on this machine.
 std::string absolute(std::string_view file, Dwarf_Die* unit) {
-    if (file.empty() || file.front() == '/')
-        return std::string(file);
-    Dwarf_Attribute attribute;
-    const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-    return folder == nullptr ? std::string(file) : fmt::format("{}/{}", folder, file);
+    if (file.empty())
+        return {};
+    std::filesystem::path path(file);
+    if (path.is_relative()) {
+        Dwarf_Attribute attribute;
+        if (const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute)))
+            path = folder / path;
+    }
+    return path.lexically_normal().string();
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> executableRanges(Elf* elf) {

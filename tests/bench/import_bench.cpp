@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import of device records, end to end: segment -> sorted rows in a trace.
-//   import_bench [--check] [records]
+//   import_bench [--check] [--keep TRACE] [records]
 // Prints records a second (of wall and of processor time) and bytes of trace a record; a control,
 // checksumming the same segment, tells a slow machine from a slow importer. --check: fails when the budgets
 // are missed, with 5 x slack for the time.
@@ -90,7 +90,7 @@ double cpuSeconds() {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-int bench(std::size_t count, bool check) {
+int bench(std::size_t count, bool check, const char* keep) {
     const auto folder
         = std::filesystem::temp_directory_path() / fmt::format("gd-import-bench-{}", ::getpid());
     writeSpool(folder, count);
@@ -115,6 +115,10 @@ int bench(std::size_t count, bool check) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         for (int i = 0; i < 3 && entry.path().extension() == raw::kSegmentSuffix; ++i)
             control = std::min(control, controlSeconds(entry.path()));
+    }
+    if (keep != nullptr) {
+        std::filesystem::copy_file(
+            folder / "out.gdt", keep, std::filesystem::copy_options::overwrite_existing);
     }
     std::filesystem::remove_all(folder);
     rusage usage{};
@@ -152,12 +156,15 @@ int bench(std::size_t count, bool check) {
 
 int main(int argc, char** argv) {
     bool check = false;
+    const char* keep = nullptr;
     std::size_t count = 3'000'000;
     for (int i = 1; i < argc; ++i) {
         if (std::strcmp(argv[i], "--check") == 0)
             check = true;
+        else if (std::strcmp(argv[i], "--keep") == 0 && i + 1 < argc)
+            keep = argv[++i];
         else
             count = std::strtoull(argv[i], nullptr, 10);
     }
-    return gd::bench(count, check);
+    return gd::bench(count, check, keep);
 }
