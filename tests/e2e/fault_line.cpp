@@ -23,7 +23,8 @@ std::vector<SourceLine> printedFaultLines(const Workshop& shop, const std::strin
         const std::size_t colon = place.rfind(':');
         EXPECT_NE(colon, std::string::npos) << end.out;
         if (colon != std::string::npos)
-            out.push_back({place.substr(0, colon), std::atoi(place.c_str() + colon + 1)});
+            out.push_back({std::filesystem::path(place.substr(0, colon)).lexically_normal().string(),
+                std::atoi(place.c_str() + colon + 1)});
     }
     return out;
 }
