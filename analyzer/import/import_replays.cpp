@@ -17,6 +17,7 @@ struct DeviceTime {
     std::uint64_t exec = 0;
     std::uint32_t stream = 0;
     std::uint32_t device = 0;
+    std::uint32_t nodes = 0; // node records it was made of, 0 = a record of the whole
 };
 using DeviceTimes = std::unordered_map<std::uint64_t, DeviceTime>; // by correlation
 
@@ -40,7 +41,7 @@ DeviceTimes graphTimes(const RawProcess& raw) {
     for (const raw::GraphTrace& trace : raw.graphTraces) {
         if (trace.correlation != 0)
             times.insert_or_assign(trace.correlation,
-                DeviceTime{trace.startNs, trace.endNs, trace.exec, trace.stream, trace.device});
+                DeviceTime{trace.startNs, trace.endNs, trace.exec, trace.stream, trace.device, 0});
     }
     return times;
 }
@@ -68,17 +69,28 @@ public:
                 last->exec = row.exec;
                 last->startNs = std::min(last->startNs, row.startNs);
                 last->endNs = std::max(last->endNs, row.endNs);
+                ++last->nodes;
             }
         }
     }
-    const DeviceTimes& times() const { return m_times; }
+    // A replay that shows fewer nodes than others of its executable was cut off by a switch of the recording:
+    // its last end is not known.
+    DeviceTimes complete() const {
+        std::unordered_map<std::uint64_t, std::uint32_t> most;
+        for (const auto& [correlation, time] : m_times)
+            most[time.exec] = std::max(most[time.exec], time.nodes);
+        DeviceTimes times = m_times;
+        std::erase_if(
+            times, [&most](const auto& entry) { return entry.second.nodes < most[entry.second.exec]; });
+        return times;
+    }
 
 private:
     template <class Row>
     DeviceTime* timeOf(std::uint64_t correlation, std::int64_t startNs, const DeviceTrack<Row>& track) {
         if (m_whole.contains(correlation))
             return nullptr;
-        return &m_times.try_emplace(correlation, DeviceTime{startNs, 0, 0, track.stream, track.device})
+        return &m_times.try_emplace(correlation, DeviceTime{startNs, 0, 0, track.stream, track.device, 0})
                     .first->second;
     }
 
@@ -237,7 +249,7 @@ Result<void> importReplays(ProcessImport& process) {
     nodes.add(raw.kernels);
     nodes.add(raw.copies);
     nodes.add(raw.fills);
-    DeviceTimes nodeTimes = nodes.times();
+    DeviceTimes nodeTimes = nodes.complete();
     std::vector<Replay> replays = launchedReplays(process, whole, nodeTimes);
     addUnlaunched(process, whole, "graph", replays);
     addUnlaunched(process, nodeTimes, "node", replays);

@@ -193,6 +193,12 @@ void Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
 void Activity::apply() noexcept {
     const GraphTracePolicy::Wanted wanted = m_policy.wanted();
     const bool changed = !(wanted == m_on);
+    if (changed) {
+        const session::SpinGuard guard(m_offLock);
+        const std::int64_t nowNs = sink::nowNs();
+        wanted.kernels ? m_kernelsOff.switchedOn(nowNs) : m_kernelsOff.switchedOff(nowNs);
+        wanted.graphTrace ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
+    }
     if (wanted.graphTrace != m_on.graphTrace) {
         enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, wanted.graphTrace);
     }
@@ -269,11 +275,16 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
     std::size_t bytes, std::size_t validBytes) {
     Activity& self = instance();
     const InsideGuard guard(ThreadCalls::current());
-    const StreamNames names{streamName};
+    RecordContext records{streamName, {}, {}};
+    {
+        const session::SpinGuard offGuard(self.m_offLock);
+        records.kernelsOff = self.m_kernelsOff;
+        records.graphsOff = self.m_graphsOff;
+    }
     CUpti_Activity* record = nullptr;
     while (buffer != nullptr && validBytes > 0
         && cuptiApi().activityGetNextRecord(buffer, validBytes, &record) == CUPTI_SUCCESS) {
-        reportRecord(*record, self.m_layout, names);
+        reportRecord(*record, self.m_layout, records);
     }
     std::size_t dropped = 0;
     if (cuptiApi().activityGetNumDroppedRecords != nullptr

@@ -3,6 +3,7 @@
 
 #include "collector/cupti/activity_records.h"
 #include "collector/cupti/graph_trace_policy.h"
+#include "collector/session/spin_lock.h"
 
 #include <atomic>
 #include <cstdint>
@@ -59,6 +60,9 @@ private:
     void learnLegacyStreams() noexcept;
 
     std::mutex m_mutex;
+    session::SpinLock m_offLock; ///< of the two below; never held around a CUPTI call
+    OffIntervals m_kernelsOff;
+    OffIntervals m_graphsOff;
     GraphTracePolicy m_policy;
     GraphTracePolicy::Wanted m_on;
     std::atomic<bool> m_started{false};

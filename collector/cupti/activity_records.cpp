@@ -69,17 +69,21 @@ std::uint16_t syncApi(CUpti_ActivitySynchronizationType type) noexcept {
 /// What kernels, copies and fills have in common. Records whose times CUPTI could not read carry 0 and are
 /// left out.
 template <class Record>
-bool begin(gd_rt_activity& out, const Record& record, std::uint32_t kind, const StreamNames& names) noexcept {
-    if (record.start == 0 || record.end < record.start) {
+bool begin(
+    gd_rt_activity& out, const Record& record, std::uint32_t kind, const RecordContext& context) noexcept {
+    const OffIntervals& off = kind == GD_RT_ACTIVITY_GRAPH ? context.graphsOff : context.kernelsOff;
+    const auto startNs = static_cast<std::int64_t>(record.start);
+    const auto endNs = static_cast<std::int64_t>(record.end);
+    if (startNs == 0 || endNs < startNs || off.touches(startNs, endNs)) {
         return false;
     }
     out.size = sizeof out;
     out.kind = kind;
-    out.start_ns = static_cast<std::int64_t>(record.start);
-    out.end_ns = static_cast<std::int64_t>(record.end);
+    out.start_ns = startNs;
+    out.end_ns = endNs;
     out.correlation = record.correlationId;
     out.device = record.deviceId;
-    out.stream = names.stream(record.contextId, record.streamId);
+    out.stream = context.stream(record.contextId, record.streamId);
     return true;
 }
 
@@ -88,9 +92,9 @@ template <class Record> void setNode(gd_rt_activity& out, const Record& record) 
     out.exec = record.graphNodeId != 0 ? record.graphId : 0;
 }
 
-template <class Kernel> void kernel(const Kernel& record, const StreamNames& names) noexcept {
+template <class Kernel> void kernel(const Kernel& record, const RecordContext& context) noexcept {
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_KERNEL, names)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_KERNEL, context)) {
         return;
     }
     setNode(out, record);
@@ -109,9 +113,9 @@ template <class Kernel> void kernel(const Kernel& record, const StreamNames& nam
     sink::activity(out, extra);
 }
 
-template <class Copy> void copy(const Copy& record, const StreamNames& names) noexcept {
+template <class Copy> void copy(const Copy& record, const RecordContext& context) noexcept {
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_MEMCPY, names)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_MEMCPY, context)) {
         return;
     }
     setNode(out, record);
@@ -123,9 +127,9 @@ template <class Copy> void copy(const Copy& record, const StreamNames& names) no
     sink::activity(out, extra);
 }
 
-void fill(const CUpti_ActivityMemset4& record, const StreamNames& names) noexcept {
+void fill(const CUpti_ActivityMemset4& record, const RecordContext& context) noexcept {
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_MEMSET, names)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_MEMSET, context)) {
         return;
     }
     setNode(out, record);
@@ -135,16 +139,16 @@ void fill(const CUpti_ActivityMemset4& record, const StreamNames& names) noexcep
     sink::activity(out, extra);
 }
 
-void graphTrace(const CUpti_ActivityGraphTrace2& record, const StreamNames& names) noexcept {
+void graphTrace(const CUpti_ActivityGraphTrace2& record, const RecordContext& context) noexcept {
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_GRAPH, names)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_GRAPH, context)) {
         return;
     }
     out.exec = record.graphId;
     sink::activity(out);
 }
 
-void synchronization(const CUpti_ActivitySynchronization& record, const StreamNames& names) noexcept {
+void synchronization(const CUpti_ActivitySynchronization& record, const RecordContext& context) noexcept {
     const std::uint16_t api = syncApi(record.type);
     if (api == GD_API_NONE || record.start == 0) {
         return;
@@ -156,7 +160,7 @@ void synchronization(const CUpti_ActivitySynchronization& record, const StreamNa
     out.end_ns = static_cast<std::int64_t>(record.end);
     out.correlation = record.correlationId;
     const bool namesStream = record.streamId != CUPTI_SYNCHRONIZATION_INVALID_VALUE;
-    out.stream = namesStream ? names.stream(record.contextId, record.streamId) : 0;
+    out.stream = namesStream ? context.stream(record.contextId, record.streamId) : 0;
     sink::ActivityExtra extra;
     extra.syncApi = api;
     sink::activity(out, extra);
@@ -174,33 +178,33 @@ RecordLayout layoutOf(std::uint32_t cuptiVersion) noexcept {
     return RecordLayout::Unknown;
 }
 
-void reportRecord(const CUpti_Activity& record, RecordLayout layout, const StreamNames& names) noexcept {
+void reportRecord(const CUpti_Activity& record, RecordLayout layout, const RecordContext& context) noexcept {
     const bool cuda13 = layout == RecordLayout::Cuda13;
     switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
         if (cuda13) {
-            kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(record), names);
+            kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(record), context);
         } else {
-            kernel(reinterpret_cast<const CUpti_ActivityKernel9&>(record), names);
+            kernel(reinterpret_cast<const CUpti_ActivityKernel9&>(record), context);
         }
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
         if (cuda13) {
-            copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record), names);
+            copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record), context);
         } else {
-            copy(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record), names);
+            copy(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record), context);
         }
         break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-        fill(reinterpret_cast<const CUpti_ActivityMemset4&>(record), names);
+        fill(reinterpret_cast<const CUpti_ActivityMemset4&>(record), context);
         break;
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-        graphTrace(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(record), names);
+        graphTrace(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(record), context);
         break;
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
         // Version 2 (13.0) only appends fields.
-        synchronization(reinterpret_cast<const CUpti_ActivitySynchronization&>(record), names);
+        synchronization(reinterpret_cast<const CUpti_ActivitySynchronization&>(record), context);
         break;
     default:
         break;

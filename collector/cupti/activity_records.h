@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "collector/cupti/off_intervals.h"
+
 #include <cupti.h>
 
 #include <cstdint>
 
 namespace gd::cupti {
 
-/// How CUPTI names contexts and streams in activity records, and what the sink calls them.
-struct StreamNames {
-    /// The sink's id of a stream, given CUPTI's numbers. `device` is the record's.
+/// What is needed to read records beside the records.
+struct RecordContext {
+    /// The sink's id of a stream, given CUPTI's numbers.
     std::uint64_t (*stream)(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept;
+    OffIntervals kernelsOff; ///< kernels, copies and fills that touch one are left out
+    OffIntervals graphsOff; ///< replays likewise
 };
 
 /// Layouts of activity records differ between CUPTI versions: kernels, copies and synchronisations grew
@@ -26,6 +30,6 @@ enum class RecordLayout : std::uint8_t {
 RecordLayout layoutOf(std::uint32_t cuptiVersion) noexcept;
 
 /// Hands one record to the sink. Kinds that are not followed are passed over.
-void reportRecord(const CUpti_Activity& record, RecordLayout layout, const StreamNames& names) noexcept;
+void reportRecord(const CUpti_Activity& record, RecordLayout layout, const RecordContext& context) noexcept;
 
 } // namespace gd::cupti

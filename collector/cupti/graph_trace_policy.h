@@ -28,7 +28,8 @@ public:
     };
     enum class Phase : std::uint8_t { Graphs, Nodes, Quiet };
 
-    static constexpr unsigned kNodeReplays = 3; ///< replays of a new executable seen node by node
+    static constexpr unsigned kNodeReplays
+        = 4; ///< replays of a new executable seen node by node (the last may be cut off)
     static constexpr unsigned kQuietReplays = 3;
     static constexpr unsigned kMaxPending = 64;
     static constexpr unsigned kMaxWindows = 64; ///< a job that captures at every step must not pay for ever

@@ -83,6 +83,15 @@ bool blocks(std::uint32_t api) noexcept {
     return klass == GD_API_CLASS_SYNC || klass == GD_API_CLASS_COPY_SYNC;
 }
 
+/// Work that goes to a stream outside every open capture runs once, now, and on no replay: where it was
+/// enqueued is what people will ask. The only launches that ever get a stack, and not more than blocking
+/// calls do.
+bool leavesCapture(SessionState& session, const gd_rt_api& call) noexcept {
+    const gd_api_class klass = apiClass(call.api);
+    return (klass == GD_API_CLASS_LAUNCH || klass == GD_API_CLASS_COPY) && call.stream != 0
+        && session.captures.captureOf(call.stream) == 0;
+}
+
 /// Takes the matching enter off the thread's list. False: none was seen (recording began inside the call).
 bool popCall(ThreadState& thread, const gd_rt_api& call, OpenCall& found) noexcept {
     if (thread.openCallCount > ThreadState::kMaxOpenCalls) {
@@ -222,7 +231,9 @@ void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
     const bool failed = CaptureMachine::isFailure(result);
     const bool capturing = session.openCaptures.load(std::memory_order_relaxed) != 0;
     const bool joins = capturing && call.api == GD_API_STREAM_WAIT_EVENT;
-    if (!enter.stackTried && (failed || joins)) {
+    const bool leaks = capturing && leavesCapture(session, call)
+        && wantsBlockingStack(session, static_cast<std::uint16_t>(call.api), enter.startNs);
+    if (!enter.stackTried && (failed || joins || leaks)) {
         enter.stack = takeStack(session, thread);
     }
     if (capturing || concernsCaptures(call)) {

@@ -15,9 +15,11 @@ namespace {
 using test::RawSpool;
 using test::SpoolBuilder;
 
-const StreamNames kNames{[](std::uint32_t context, std::uint32_t stream) noexcept -> std::uint64_t {
+std::uint64_t nameOf(std::uint32_t context, std::uint32_t stream) noexcept {
     return context * 100 + stream;
-}};
+}
+
+const RecordContext kAlwaysOn{nameOf, {}, {}};
 
 template <class Kernel> Kernel kernelRecord() {
     Kernel kernel{};
@@ -42,10 +44,11 @@ template <class Kernel> Kernel kernelRecord() {
     return kernel;
 }
 
-template <class Record> RawSpool record(const Record& activity, RecordLayout layout) {
+template <class Record>
+RawSpool record(const Record& activity, RecordLayout layout, const RecordContext& context = kAlwaysOn) {
     SpoolBuilder spool;
     spool.setLevel(raw::RecordingLevel::Standard);
-    spool.run([&] { reportRecord(reinterpret_cast<const CUpti_Activity&>(activity), layout, kNames); });
+    spool.run([&] { reportRecord(reinterpret_cast<const CUpti_Activity&>(activity), layout, context); });
     const std::vector<std::string> segments = spool.segments();
     const std::string segment = segments.empty() ? std::string() : segments.front();
     return RawSpool(segment, SpoolBuilder::ringOf(segment));
@@ -89,6 +92,35 @@ TEST(ActivityRecords, AKernelWithoutTimesIsLeftOut) {
     kernel.start = 0;
     kernel.end = 0;
     EXPECT_TRUE(record(kernel, RecordLayout::Cuda13).eventsOf<raw::Kernel>().empty());
+}
+
+TEST(ActivityRecords, WhatWasInFlightWhileItsKindWasOffIsLeftOut) {
+    // Seen on an H200: kernels of 56 us that were in flight at the switch came back with 204,647 us.
+    RecordContext context = kAlwaysOn;
+    context.kernelsOff.switchedOff(2000);
+    auto kernel = kernelRecord<CUpti_ActivityKernel10>();
+    EXPECT_TRUE(record(kernel, RecordLayout::Cuda13, context).eventsOf<raw::Kernel>().empty());
+    kernel.end = 1900; // ended before
+    EXPECT_EQ(record(kernel, RecordLayout::Cuda13, context).eventsOf<raw::Kernel>().size(), 1U);
+    context.kernelsOff.switchedOn(5000);
+    kernel.start = 6000;
+    kernel.end = 7000;
+    EXPECT_EQ(record(kernel, RecordLayout::Cuda13, context).eventsOf<raw::Kernel>().size(), 1U);
+    kernel.start = 4000; // begun while it was off
+    EXPECT_TRUE(record(kernel, RecordLayout::Cuda13, context).eventsOf<raw::Kernel>().empty());
+}
+
+TEST(OffIntervals, KeepsTheLastOnes) {
+    OffIntervals off;
+    for (std::int64_t i = 0; i < 200; ++i) {
+        off.switchedOff(i * 100);
+        off.switchedOff(i * 100 + 5); // said twice
+        off.switchedOn(i * 100 + 10);
+    }
+    EXPECT_TRUE(off.touches(19905, 19906));
+    EXPECT_FALSE(off.touches(19910, 20000));
+    EXPECT_TRUE(off.touches(13605, 13606));
+    EXPECT_FALSE(off.touches(0, 50)) << "forgotten";
 }
 
 TEST(ActivityRecords, AReplayIsOneGraphRecord) {

@@ -427,6 +427,33 @@ TEST_F(RoundTrip, ReplaysAreJoinedWithWhatTheDeviceSaid) {
             "1|2|100|10|15|20|40|graph", "2|2|101|50|55|58|80|node", "3|2|102|90|95|NULL|NULL|launch_only"));
 }
 
+TEST_F(RoundTrip, AReplayWhoseNodesWereCutOffHasNoTimes) {
+    auto& b = builder();
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        const std::int64_t at = kStart + static_cast<std::int64_t>(i) * 100;
+        raw::ApiCall launch{};
+        launch.api = GD_API_GRAPH_LAUNCH;
+        launch.object = 2;
+        launch.stream = 7;
+        launch.startNs = at;
+        launch.endNs = at + 5;
+        launch.correlation = 100 + i;
+        b.event(1, launch);
+        for (std::int64_t node = 0; node < (i == 1 ? 2 : 3); ++node) {
+            raw::Kernel kernel{};
+            kernel.exec = 2;
+            kernel.correlation = 100 + i;
+            kernel.stream = 7;
+            kernel.startNs = at + 10 + node * 10;
+            kernel.endNs = kernel.startNs + 9;
+            b.event(2, kernel);
+        }
+    }
+    finish();
+    EXPECT_THAT(rows("SELECT correlation, start_ns, end_ns, detail FROM replay ORDER BY replay_id"),
+        ElementsAre("100|10|39|node", "101|NULL|NULL|launch_only", "102|210|239|node"));
+}
+
 TEST_F(RoundTrip, LaunchIntoACapturingStreamIsNoReplay) {
     auto& b = builder();
     raw::CaptureBegin begin{};

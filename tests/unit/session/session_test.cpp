@@ -5,6 +5,7 @@
 #include "collector/raw/records_coverage.h"
 #include "collector/raw/records_memory.h"
 #include "collector/raw/records_process.h"
+#include "collector/session/hooks.h"
 #include "collector/session/sink.h"
 #include "tests/support/raw_reader.h"
 #include "tests/support/spool_builder.h"
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -389,6 +391,28 @@ TEST(Session, AFailedCallGoesToTheHistoryAndNotReadyDoesNot) {
     ASSERT_EQ(raw.eventsOf<raw::ApiCall>().size(), 1u);
     EXPECT_EQ(raw.eventsOf<raw::ApiCall>()[0].result, 600);
     EXPECT_EQ(raw.eventsOf<raw::ApiEnter>().size(), 1u);
+}
+
+TEST(Session, OnlyLaunchesThatLeaveACaptureGetAStack) {
+    SpoolBuilder spool;
+    spool.run([] {
+        static const StackWalker walker{[](std::uint64_t* addresses, unsigned) noexcept {
+                                            addresses[0] = 0x1000;
+                                            return 1U;
+                                        },
+            nullptr};
+        setStackWalker(&walker);
+        call(GD_API_LAUNCH_KERNEL, 0, 1, 9); // before
+        call(GD_API_STREAM_BEGIN_CAPTURE, 0, 2, 7);
+        call(GD_API_LAUNCH_KERNEL, 0, 3, 7); // captured
+        call(GD_API_LAUNCH_KERNEL, 0, 4, 9); // runs now, and on no replay
+    });
+    const RawSpool raw = read(spool);
+    std::map<std::uint64_t, bool> stacked;
+    for (const raw::ApiCall& recorded : raw.eventsOf<raw::ApiCall>()) {
+        stacked[recorded.correlation] = recorded.stack != 0;
+    }
+    EXPECT_EQ(stacked, (std::map<std::uint64_t, bool>{{1, false}, {2, true}, {3, false}, {4, true}}));
 }
 
 TEST(Session, PollingQueriesAreLimitedAndCounted) {
