@@ -26,6 +26,7 @@ const Command* findCommand(std::string_view name);
 std::optional<std::string_view> nearestCommand(std::string_view word);
 
 int cmdRun(const Arguments& arguments);
+int cmdCtl(const Arguments& arguments);
 int cmdReport(const Arguments& arguments);
 int cmdImport(const Arguments& arguments);
 int cmdRules(const Arguments& arguments);

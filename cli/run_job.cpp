@@ -68,14 +68,23 @@ Result<run::EnvironmentPlan> environmentFor(
         run::readVariable);
 }
 
+// `startsNow`: the job starts right away, so that windows in time count from here on.
+run::Control::Start controlStart(const RunOptions& options, bool startsNow) {
+    run::Control::Start start;
+    start.level = run::levelFrom(options.level).value_or(raw::RecordingLevel::Standard);
+    start.redact = options.redact;
+    start.maxEventBytes = static_cast<std::uint64_t>(options.maxSizeBytes);
+    start.countsFromNow = startsNow;
+    start.stepRange = options.stepRange;
+    return start;
+}
+
 Result<run::SpoolFolder> openSpool(
     const RunOptions& options, const std::string& key, const std::string& output) {
     GD_TRY_ASSIGN(auto spool, run::SpoolFolder::join(run::userFolder(run::readVariable), key, output));
     if (!spool.isFirst())
         return spool; // what the first one decided holds for all
-    const auto page = run::Control::create(spool.path(),
-        {run::levelFrom(options.level).value_or(raw::RecordingLevel::Standard), options.redact,
-            static_cast<std::uint64_t>(options.maxSizeBytes)});
+    const auto page = run::Control::create(spool.path(), controlStart(options, true));
     if (!page)
         return page.error();
     return spool;
@@ -208,9 +217,7 @@ int printEnvironment(const RunOptions& options) {
         if (const auto good = run::ensurePrivateFolder(folder); !good)
             return refuse("run", good.error());
     }
-    const auto page = run::Control::create(spool,
-        {run::levelFrom(options.level).value_or(raw::RecordingLevel::Standard), options.redact,
-            static_cast<std::uint64_t>(options.maxSizeBytes)});
+    const auto page = run::Control::create(spool, controlStart(options, false));
     if (!page)
         return refuse("run", page.error());
     const auto plan = environmentFor(options, spool, *output, run::hostName());

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -23,6 +25,20 @@ Result<raw::ControlPage*> mapPage(const Fd& fd, const std::filesystem::path& fil
     return static_cast<raw::ControlPage*>(memory);
 }
 
+std::int64_t monotonicNs() {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+std::uint32_t load(std::uint32_t& word) {
+    return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+void store(std::uint32_t& word, std::uint32_t value) {
+    std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
 } // namespace
 
 std::optional<raw::RecordingLevel> levelFrom(std::string_view word) {
@@ -33,6 +49,12 @@ std::optional<raw::RecordingLevel> levelFrom(std::string_view word) {
     if (word == "full")
         return raw::RecordingLevel::Full;
     return std::nullopt;
+}
+
+std::string_view levelName(raw::RecordingLevel level) {
+    constexpr std::string_view kNames[] = {"off", "history", "light", "standard", "full"};
+    const auto number = static_cast<std::size_t>(level);
+    return number < std::size(kNames) ? kNames[number] : "unknown";
 }
 
 Result<Control> Control::create(const std::filesystem::path& spool, const Start& start) {
@@ -48,6 +70,11 @@ Result<Control> Control::create(const std::filesystem::path& spool, const Start&
     page->parentPid = static_cast<std::uint32_t>(getpid());
     page->redact = start.redact ? 1 : 0;
     page->maxEventBytes = start.maxEventBytes;
+    page->startNs = start.countsFromNow ? monotonicNs() : 0;
+    page->wantedLevel = page->level;
+    // A longer pattern is only missing in `ctl report`; processes get it from their environment.
+    if (start.stepRange.size() < sizeof page->stepRange)
+        start.stepRange.copy(page->stepRange, start.stepRange.size());
     page->generation = 1;
     std::atomic_ref(page->magic).store(raw::kControlMagic, std::memory_order_release);
     return Control(page);
@@ -55,15 +82,21 @@ Result<Control> Control::create(const std::filesystem::path& spool, const Start&
 
 Result<Control> Control::open(const std::filesystem::path& spool) {
     const std::filesystem::path file = spool / raw::kControlPageName;
-    const Fd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    const Fd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     struct stat info = {};
     if (!fd || fstat(fd.get(), &info) != 0)
         return fail(ErrorCode::io, "{} cannot be opened: {}", file.string(), std::strerror(errno));
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid())
+        return fail(ErrorCode::badInput, "{} is no file of this user; a control page is expected there",
+            file.string());
     if (info.st_size < static_cast<off_t>(raw::kControlPageBytes))
         return fail(ErrorCode::badInput, "{} has {} bytes; a control page of {} is expected", file.string(),
             info.st_size, raw::kControlPageBytes);
     GD_TRY_ASSIGN(raw::ControlPage * page, mapPage(fd, file));
-    return Control(page);
+    Control control(page);
+    if (load(page->magic) != raw::kControlMagic || page->version != raw::kRawVersion)
+        return fail(ErrorCode::badInput, "{} is no control page of this version", file.string());
+    return control;
 }
 
 Control::Control(Control&& other) noexcept
@@ -72,6 +105,38 @@ Control::Control(Control&& other) noexcept
 Control::~Control() {
     if (m_page != nullptr)
         munmap(m_page, raw::kControlPageBytes);
+}
+
+void Control::start() {
+    store(m_page->manual, 1);
+    std::atomic_ref(m_page->window).fetch_add(1, std::memory_order_relaxed);
+    setLevel(wantedLevel());
+}
+
+void Control::stop(raw::RecordingLevel level) {
+    store(m_page->manual, 1);
+    setLevel(level);
+}
+
+void Control::requestFlush() {
+    std::atomic_ref(m_page->flushRequest).fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref(m_page->generation).fetch_add(1, std::memory_order_release);
+}
+
+std::uint32_t Control::window() const {
+    return load(m_page->window);
+}
+
+bool Control::isManual() const {
+    return load(m_page->manual) != 0;
+}
+
+raw::RecordingLevel Control::wantedLevel() const {
+    return static_cast<raw::RecordingLevel>(m_page->wantedLevel);
+}
+
+std::string Control::stepRange() const {
+    return {m_page->stepRange, strnlen(m_page->stepRange, sizeof m_page->stepRange)};
 }
 
 void Control::setLevel(raw::RecordingLevel level) {

@@ -217,6 +217,29 @@ void removeSpool(const fs::path& spool, const ReadVariable& read) {
     fs::remove_all(spool, error);
 }
 
+std::vector<RunEntry> runsIn(const fs::path& spool) {
+    std::vector<RunEntry> out;
+    for (const fs::path& file : entries(spool)) {
+        const std::string name = file.filename().string();
+        if (!name.starts_with(kRunPrefix))
+            continue;
+        RunEntry run{0, firstLine(file), isLocked(file)};
+        const char* pid = name.data() + kRunPrefix.size();
+        if (std::from_chars(pid, name.data() + name.size(), run.pid).ec == std::errc())
+            out.push_back(std::move(run));
+    }
+    return out;
+}
+
+std::vector<fs::path> spoolsOf(const fs::path& user) {
+    std::vector<fs::path> out = entries(user);
+    std::erase_if(out, [](const fs::path& path) {
+        struct stat info = {};
+        return lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid();
+    });
+    return out;
+}
+
 std::vector<std::int64_t> livingProcesses(const fs::path& spool, const std::string& host) {
     std::vector<std::int64_t> out;
     for (const SegmentStem& segment : segmentsIn(spool)) {

@@ -84,6 +84,16 @@ struct Leftover {
 std::vector<Leftover> sweepLeftovers(const std::filesystem::path& user, const std::filesystem::path& own,
     const std::string& host, const ReadVariable& read);
 
+// A registration of a `graphdoctor run` in a spool folder.
+struct RunEntry {
+    std::int64_t pid = 0;
+    std::string output;
+    bool alive = false;
+};
+std::vector<RunEntry> runsIn(const std::filesystem::path& spool);
+// Spool folders of this user, whatever state they are in.
+std::vector<std::filesystem::path> spoolsOf(const std::filesystem::path& user);
+
 // Pids of processes that recorded into the spool and still run on this host.
 std::vector<std::int64_t> livingProcesses(const std::filesystem::path& spool, const std::string& host);
 

@@ -35,6 +35,10 @@ struct ControlPage {
     std::uint32_t parentPid;
     std::uint32_t redact; ///< 1: command lines, paths and names are to be redacted by the importer
     std::uint64_t maxEventBytes; ///< per process; 0 = unlimited
+    std::int64_t startNs; ///< CLOCK_MONOTONIC of the run's start; 0: each process counts from its own
+    std::uint32_t wantedLevel; ///< RecordingLevel of the run, to which `ctl start` returns
+    std::uint32_t manual; ///< 1: `ctl` decides, windows of the command line no longer apply; atomic
+    char stepRange[1024]; ///< --step-range of the run, 0-terminated; empty = none
 };
 static_assert(sizeof(ControlPage) <= kControlPageBytes);
 

@@ -22,7 +22,7 @@ ControlPage pageIn(const std::filesystem::path& folder) {
 
 TEST(Control, MakesAWholePage) {
     const gd::test::TemporaryFolder folder;
-    const auto control = Control::create(folder.path(), {RecordingLevel::Light, true, 123});
+    const auto control = Control::create(folder.path(), {RecordingLevel::Light, true, 123, true, "^mine$"});
     ASSERT_TRUE(control);
     const ControlPage page = pageIn(folder.path());
     EXPECT_EQ(page.magic, gd::raw::kControlMagic);
@@ -30,6 +30,8 @@ TEST(Control, MakesAWholePage) {
     EXPECT_EQ(page.level, static_cast<std::uint32_t>(RecordingLevel::Light));
     EXPECT_EQ(page.redact, 1u);
     EXPECT_EQ(page.maxEventBytes, 123u);
+    EXPECT_GT(page.startNs, 0);
+    EXPECT_EQ(control->stepRange(), "^mine$");
     EXPECT_EQ(
         std::filesystem::file_size(folder.path() / gd::raw::kControlPageName), gd::raw::kControlPageBytes);
 }
@@ -44,6 +46,44 @@ TEST(Control, AChangeOfLevelGrowsTheGeneration) {
     control->setLevel(RecordingLevel::Off);
     EXPECT_EQ(made->level(), RecordingLevel::Off);
     EXPECT_GT(pageIn(folder.path()).generation, before);
+}
+
+TEST(Control, StopsAndStartsByHand) {
+    const gd::test::TemporaryFolder folder;
+    auto control = Control::create(folder.path(), {RecordingLevel::Full, false, 0, true, {}});
+    ASSERT_TRUE(control);
+    EXPECT_FALSE(control->isManual());
+    control->stop(RecordingLevel::History);
+    EXPECT_EQ(control->level(), RecordingLevel::History);
+    EXPECT_TRUE(control->isManual());
+    EXPECT_EQ(control->window(), 0u);
+    control->start();
+    EXPECT_EQ(control->level(), RecordingLevel::Full);
+    EXPECT_EQ(control->window(), 1u);
+}
+
+TEST(Control, AFlushRequestIsAChange) {
+    const gd::test::TemporaryFolder folder;
+    auto control = Control::create(folder.path(), {});
+    ASSERT_TRUE(control);
+    const ControlPage before = pageIn(folder.path());
+    control->requestFlush();
+    const ControlPage after = pageIn(folder.path());
+    EXPECT_EQ(after.flushRequest, before.flushRequest + 1);
+    EXPECT_GT(after.generation, before.generation);
+    EXPECT_EQ(after.level, before.level);
+}
+
+TEST(Control, RefusesWhatIsNoPage) {
+    const gd::test::TemporaryFolder folder;
+    const auto file = folder.path() / gd::raw::kControlPageName;
+    std::ofstream(file) << std::string(gd::raw::kControlPageBytes, 'x');
+    const auto control = Control::open(folder.path());
+    ASSERT_FALSE(control);
+    EXPECT_NE(control.error().message.find("no control page"), std::string::npos);
+    std::filesystem::rename(file, folder.path() / "elsewhere");
+    std::filesystem::create_symlink(folder.path() / "elsewhere", file);
+    EXPECT_FALSE(Control::open(folder.path())) << "a link is not followed";
 }
 
 TEST(Control, RefusesAPageThatIsCutOff) {

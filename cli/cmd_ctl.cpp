@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/base/time.h"
+#include "analyzer/report/writer.h"
+#include "cli/analysis.h"
+#include "cli/common.h"
+#include "cli/make_trace.h"
+#include "cli/report_options.h"
+#include "cli/run/control.h"
+#include "cli/run/find_run.h"
+#include "cli/run/output_name.h"
+#include "cli/run/spool_folder.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace gd::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using raw::RecordingLevel;
+
+constexpr std::string_view kExamples
+    = "  graphdoctor ctl job.gdt status\n"
+      "  graphdoctor ctl 4711 stop          the job goes on, only its history is kept\n"
+      "  graphdoctor ctl job.gdt start      from now on it is recorded again\n"
+      "  graphdoctor ctl job.gdt report     what is wrong with it, as far as is known now\n\n"
+      "RUN is the trace that the run will write, the pid of graphdoctor run or of a process it\n"
+      "records, or the spool folder.\n\n"
+      "stop keeps the history (captures, graphs, allocations), without which later findings would\n"
+      "guess; with --off nothing at all is recorded and the job costs what it costs bare. A job that\n"
+      "was stopped and started again states in its report what recording cost it.";
+
+// Longer than a process takes to see the request (50 ms), to fetch what the device holds and to write it.
+constexpr std::chrono::milliseconds kFlushTime{400};
+
+struct CtlWish {
+    std::string run;
+    std::string action;
+    std::string format = "text";
+    std::string color = "auto";
+    bool off = false;
+    JudgeOptions judge;
+};
+
+std::string stateText(const run::Control& control) {
+    const std::string_view level = run::levelName(control.level());
+    switch (control.level()) {
+    case RecordingLevel::Off:
+        return "off: nothing is recorded";
+    case RecordingLevel::History:
+        return "stopped: only the history is recorded";
+    default:
+        return control.window() == 0 ? fmt::format("on, level {}", level)
+                                     : fmt::format("on, level {}, window {}", level, control.window());
+    }
+}
+
+std::string statusText(const run::FoundRun& found, const run::Control& control) {
+    std::string out;
+    for (const run::RunEntry& entry : found.runs)
+        out += fmt::format("run        {} (pid {})\n", entry.output, entry.pid);
+    out += fmt::format("spool      {}\nrecording  {}\n", found.spool.string(), stateText(control));
+    for (const run::SegmentStem& segment : run::segmentsIn(found.spool)) {
+        std::error_code error;
+        const auto bytes = fs::file_size(found.spool / (segment.stem + ".seg"), error);
+        const bool alive
+            = std::find(found.processes.begin(), found.processes.end(), segment.pid) != found.processes.end();
+        out += fmt::format("process    {} on {}, {} written, {}\n", segment.pid, segment.host,
+            base::formatBytes(error ? 0 : static_cast<std::int64_t>(bytes)), alive ? "running" : "ended");
+    }
+    return out;
+}
+
+// A folder of our own that goes away with us.
+class ScratchFolder {
+public:
+    static Result<ScratchFolder> make() {
+        std::string name = (fs::temp_directory_path() / "graphdoctor-ctl-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr)
+            return fail(ErrorCode::io, "no temporary folder can be made like {}", name);
+        return ScratchFolder(name);
+    }
+    ScratchFolder(ScratchFolder&& other) noexcept
+        : m_path(std::exchange(other.m_path, {})) { }
+    ScratchFolder& operator=(ScratchFolder&&) = delete;
+    ~ScratchFolder() {
+        std::error_code error;
+        if (!m_path.empty())
+            fs::remove_all(m_path, error);
+    }
+    const fs::path& path() const { return m_path; }
+
+private:
+    explicit ScratchFolder(fs::path path)
+        : m_path(std::move(path)) { }
+    fs::path m_path;
+};
+
+Result<int> reportNow(const CtlWish& wish, const run::FoundRun& found, run::Control& control) {
+    GD_TRY_ASSIGN(const report::Format format, reportFormat(wish.format));
+    control.requestFlush();
+    std::this_thread::sleep_for(kFlushTime);
+    GD_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
+    TraceWish trace;
+    trace.spools = {found.spool};
+    trace.output = (scratch.path() / "now.gdt").string();
+    trace.stepRange = control.stepRange();
+    trace.level = run::levelName(control.wantedLevel());
+    GD_TRY(makeTrace(trace));
+    GD_TRY_ASSIGN(report::Report report, judge(trace.output, wish.judge));
+    if (!found.runs.empty())
+        report.tracePath = found.runs.front().output;
+    report::WriteOptions options;
+    options.color = wantsColor(wish.color, STDOUT_FILENO);
+    return print("ctl", report::write(format, report, options)) ? kOk : kUnusable;
+}
+
+Result<int> control(const CtlWish& wish) {
+    if (wish.off && wish.action != "stop")
+        return fail(ErrorCode::usage, "--off goes with stop, not with {}", wish.action);
+    GD_TRY_ASSIGN(
+        const auto found, run::findRun(run::userFolder(run::readVariable), wish.run, run::hostName()));
+    GD_TRY_ASSIGN(auto page, run::Control::open(found.spool));
+    if (wish.action == "status")
+        return print("ctl", statusText(found, page)) ? kOk : kUnusable;
+    if (wish.action == "report")
+        return reportNow(wish, found, page);
+    if (wish.action == "flush") {
+        page.requestFlush();
+        std::this_thread::sleep_for(kFlushTime);
+    } else if (wish.action == "start") {
+        page.start();
+    } else {
+        page.stop(wish.off ? RecordingLevel::Off : RecordingLevel::History);
+    }
+    if (wish.action != "flush")
+        note("ctl", fmt::format("recording is {}", stateText(page)));
+    return kOk;
+}
+
+} // namespace
+
+int cmdCtl(const Arguments& arguments) {
+    CLI::App app;
+    describe(app, "ctl", "switch the recording of a running job on and off, look into it", kExamples);
+    CtlWish wish;
+    app.add_option("RUN", wish.run, "the running job")->required();
+    app.add_option("ACTION", wish.action, "start, stop, flush, status or report")
+        ->required()
+        ->check(CLI::IsMember({"start", "stop", "flush", "status", "report"}));
+    app.add_flag("--off", wish.off, "stop: keep no history either");
+    app.add_option("--format", wish.format, fmt::format("report: {}", report::kFormatNames))
+        ->capture_default_str();
+    addJudgeOptions(app, wish.judge);
+    app.add_option("--color", wish.color, "auto, always or never")
+        ->check(colorModes())
+        ->capture_default_str();
+    if (const auto stop = parseArguments(app, arguments))
+        return *stop;
+    const auto status = control(wish);
+    return status ? *status : refuse("ctl", status.error());
+}
+
+} // namespace gd::cli

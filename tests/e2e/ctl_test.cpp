@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// `graphdoctor ctl` on a running trainer.
+#include "tests/e2e/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <ctime>
+
+using namespace gd::test;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+namespace {
+
+ProgramEnd ctl(const Workshop& shop, const std::vector<std::string>& words) {
+    std::vector<std::string> all = graphdoctor({"ctl"});
+    all.insert(all.end(), words.begin(), words.end());
+    return shop.run(all);
+}
+
+// A recorded trainer that runs until the test ends it.
+class RunningJob {
+public:
+    explicit RunningJob(const std::vector<std::string>& options = {}) {
+        std::vector<std::string> all = {"-o", m_shop.file("x.gdt")};
+        all.insert(all.end(), options.begin(), options.end());
+        m_pid = m_shop.start(recordTrainer(all, {"--steps", "1000000"}));
+        waitFor([&] { return ctl(m_shop, {"x.gdt", "status"}).out.find("process ") != std::string::npos; });
+    }
+    ~RunningJob() { end(); }
+
+    // Ends the job as Ctrl-C does, and waits for its report.
+    void end() {
+        if (m_pid > 0) {
+            kill(m_pid, SIGINT);
+            Workshop::wait(m_pid);
+        }
+        m_pid = 0;
+    }
+    const Workshop& shop() const { return m_shop; }
+    pid_t pid() const { return m_pid; }
+    ProgramEnd ask(const std::string& action) const { return ctl(m_shop, {"x.gdt", action}); }
+
+    template <class Condition> static void waitFor(Condition condition) {
+        for (int i = 0; i < 1000 && !condition(); ++i) {
+            const timespec pause{0, 10'000'000};
+            nanosleep(&pause, nullptr);
+        }
+    }
+
+private:
+    Workshop m_shop;
+    pid_t m_pid = 0;
+};
+
+TEST(Ctl, SaysWhatARunningJobRecords) {
+    const RunningJob job;
+    const ProgramEnd status = job.ask("status");
+    EXPECT_EQ(status.status, 0) << status.err;
+    EXPECT_THAT(status.out, HasSubstr(job.shop().file("x.gdt")));
+    EXPECT_THAT(status.out, HasSubstr("recording  on, level standard\n"));
+    EXPECT_THAT(status.out, HasSubstr("running\n"));
+    const ProgramEnd byPid = ctl(job.shop(), {std::to_string(job.pid()), "status"});
+    EXPECT_EQ(
+        byPid.out.substr(0, byPid.out.find("process")), status.out.substr(0, status.out.find("process")));
+}
+
+TEST(Ctl, StopsAndStarts) {
+    const RunningJob job;
+    EXPECT_EQ(job.ask("stop").err, "graphdoctor ctl: recording is stopped: only the history is recorded\n");
+    EXPECT_THAT(job.ask("status").out, HasSubstr("stopped: only the history"));
+    EXPECT_EQ(job.ask("start").err, "graphdoctor ctl: recording is on, level standard, window 1\n");
+    EXPECT_EQ(ctl(job.shop(), {"x.gdt", "stop", "--off"}).err,
+        "graphdoctor ctl: recording is off: nothing is recorded\n");
+    EXPECT_EQ(ctl(job.shop(), {"x.gdt", "start", "--off"}).status, 2);
+}
+
+TEST(Ctl, ReportsWhatIsThereNow) {
+    RunningJob job;
+    const ProgramEnd now = job.ask("report");
+    EXPECT_EQ(now.status, 0) << now.err;
+    EXPECT_THAT(now.out, HasSubstr(job.shop().file("x.gdt")));
+    EXPECT_THAT(now.out, HasSubstr("Overhead of recording"));
+    EXPECT_THAT(now.out, Not(HasSubstr("now.gdt")));
+    EXPECT_FALSE(fs::exists(job.shop().path("x.gdt"))) << "the job goes on";
+    EXPECT_THAT(job.ask("status").out, HasSubstr("running"));
+    job.end();
+    EXPECT_TRUE(fs::exists(job.shop().path("x.gdt")));
+}
+
+TEST(Ctl, AWrongRunIsOneSentence) {
+    const Workshop shop;
+    const ProgramEnd end = ctl(shop, {"no.gdt", "stop"});
+    EXPECT_EQ(end.status, 3);
+    EXPECT_EQ(end.err, "graphdoctor ctl: no.gdt: no job of this user is being recorded on this host\n");
+    const ProgramEnd help = ctl(shop, {"--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.out, HasSubstr("graphdoctor ctl job.gdt status"));
+}
+
+} // namespace
