@@ -112,11 +112,15 @@ std::string cleanPath(const std::string& path) {
     return std::filesystem::path(path).lexically_normal().string();
 }
 
+std::string placeFile(const rules::Location& location) {
+    if (!location.file.empty())
+        return cleanPath(location.file);
+    return location.module.empty() ? "unknown file" : location.module;
+}
+
 std::string placeText(const rules::Location& location) {
-    std::string out = cleanPath(location.file);
-    if (out.empty())
-        out = location.module.empty() ? "unknown file" : location.module;
-    else if (location.line > 0)
+    std::string out = placeFile(location);
+    if (!location.file.empty() && location.line > 0)
         out += fmt::format(":{}", location.line);
     const std::string_view function = rules::bareFunctionName(location.function);
     return function.empty() ? out : fmt::format("{} in {}", out, function);

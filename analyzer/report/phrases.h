@@ -19,6 +19,7 @@ std::string vitalGroup(std::string_view name); // "replay_gap.p99_ns" -> "Replay
 std::string vitalLabel(std::string_view name); // -> "p99"
 
 std::string cleanPath(const std::string& path); // without "/../": tools compare paths by their letters
+std::string placeFile(const rules::Location& location); // the file, else the module, else "unknown file"
 std::string placeText(const rules::Location& location); // "train.py:133 in step"
 std::string whereText(const rules::Finding& finding); // "ranks 0, 1 · thread 3"
 std::string whenText(const rules::Finding& finding); // "step 7, 1.20 s after start, for 3.00 ms"

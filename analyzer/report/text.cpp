@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/escape.h"
 #include "analyzer/report/phrases.h"
+#include "analyzer/report/short_place.h"
 #include "analyzer/report/wrap.h"
 #include "analyzer/report/writer.h"
+#include "analyzer/rules/frames.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace gd::report {
@@ -18,6 +21,7 @@ constexpr std::size_t kMaxFrames = 6;
 constexpr std::size_t kMaxEvidence = 8;
 constexpr std::size_t kMaxFolded = 8;
 constexpr std::size_t kMaxRanks = 8;
+constexpr std::int64_t kMaxNotes = 2; // of one kind: a job may have dozens of modules that cannot be read
 
 // Colours repeat what the words say; without them nothing is lost.
 class Page {
@@ -41,7 +45,7 @@ public:
         m_out += padded(fmt::format("  {}", label), kLabel);
         appendWrapped(m_out, plainProse(text), kLabel, kLabel, kWidth);
     }
-    // A place is never wrapped or cut, so that it can be copied.
+    // Never wrapped or cut, so that it can be copied.
     void place(std::string_view label, std::string_view text) {
         m_out += padded(fmt::format("  {}", label), kLabel);
         m_out += plainLine(text);
@@ -96,7 +100,10 @@ void writeIssues(Page& page, const Report& report) {
     if (report.issues.empty())
         return;
     page.heading("What this trace lacks");
+    std::map<std::string, std::int64_t> notes; // how many of a code
     for (const Issue& issue : report.issues) {
+        if (issue.severity == "info" && ++notes[issue.code] > kMaxNotes)
+            continue;
         std::string text = issue.severity == "data_loss" ? "lost data: " : issue.severity + ": ";
         text += issue.detail;
         if (issue.processId)
@@ -104,6 +111,12 @@ void writeIssues(Page& page, const Report& report) {
         if (issue.count > 1)
             text += fmt::format(" [{} times]", issue.count);
         page.line(text, 2, 2);
+    }
+    for (const auto& [code, count] : notes) {
+        if (count > kMaxNotes)
+            page.line(
+                fmt::format("info: and {} more like it ({}; --format json has all)", count - kMaxNotes, code),
+                2, 2);
     }
 }
 
@@ -217,8 +230,14 @@ void writePlaces(Page& page, const rules::Finding& finding) {
         return;
     }
     const std::size_t shown = std::min(finding.locations.size(), kMaxFrames);
-    for (std::size_t i = 0; i < shown; ++i)
-        page.place(i == 0 ? "at" : "from", placeText(finding.locations[i]));
+    page.place("at", placeText(finding.locations.front()));
+    for (std::size_t i = 1; i < shown; ++i) {
+        const rules::Location& caller = finding.locations[i];
+        page.raw(padded("  from", kLabel)
+            + shortPlace(plainLine(placeFile(caller)), caller.file.empty() ? 0 : caller.line,
+                plainLine(rules::bareFunctionName(caller.function)), kWidth - kLabel)
+            + "\n");
+    }
     if (shown < finding.locations.size())
         page.labelled("", fmt::format("and {} more callers", finding.locations.size() - shown));
 }

@@ -188,6 +188,26 @@ TEST(TextReport, IsShortWhenThereWasNoRuntime) {
     EXPECT_THAT(out, Not(HasSubstr("Vital signs")));
 }
 
+TEST(TextReport, ShortensCallersButNotThePlaceToChange) {
+    Report report = sampleReport("words");
+    const std::string folder(90, 'd');
+    report.findings[0].locations = {{"/" + folder + "/train.cpp", 42, "step", "trainer", "c++"},
+        {"/" + folder + "/src/layer.cpp", 7, "void ns::Layer<float>::forward(int)", "trainer", "c++"}};
+    const std::string out = writeText(report, {});
+    EXPECT_THAT(out, HasSubstr("  at        /" + folder + "/train.cpp:42 in step\n"));
+    EXPECT_THAT(out, HasSubstr("  from      …/src/layer.cpp:7 in ns::Layer<float>::forward\n"));
+}
+
+TEST(TextReport, ListsTwoNotesOfAKindAndCountsTheRest) {
+    Report report = sampleReport("words");
+    report.issues.assign(9, {std::nullopt, "info", "module_not_readable", 1, "no file"});
+    const std::string out = writeText(report, {});
+    EXPECT_THAT(
+        out, HasSubstr("  info: no file\n  info: no file\n  info: and 7 more like it (module_not_readable;"));
+    report.issues.assign(3, {std::nullopt, "error", "damaged", 1, "broken"});
+    EXPECT_THAT(writeText(report, {}), HasSubstr("  error: broken\n  error: broken\n  error: broken\n"));
+}
+
 TEST(TextReport, HasColourOnlyWhenAsked) {
     EXPECT_THAT(writeText(sampleReport("words"), {}), Not(HasSubstr("\x1b")));
     EXPECT_THAT(writeText(sampleReport("words"), {.color = true}), HasSubstr("\x1b[1;31mGD101"));
