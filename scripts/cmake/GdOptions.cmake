@@ -29,7 +29,7 @@ macro(gd_note feature state why)
     list(APPEND gd_summary "${feature}|${state}|${why}")
 endmacro()
 
-# CUDA, NCCL and Qt are optional: what is missing is switched off and said at the end of the configure run.
+# CUDA, OpenBLAS and Qt are optional: what is missing is switched off and said at the end of the configure run.
 find_path(GD_CUDA_INCLUDE cuda.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
 find_path(GD_CUPTI_INCLUDE cupti.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
           /usr/local/cuda/extras/CUPTI/include)
@@ -40,14 +40,6 @@ if(GD_CUDA_INCLUDE AND GD_CUPTI_INCLUDE)
 else()
     set(GD_CUDA OFF CACHE BOOL "Build what needs the CUDA toolkit headers" FORCE)
     gd_note("CUDA" "OFF" "no cuda.h and cupti.h found: the collector will see the host runtime only")
-endif()
-find_path(GD_NCCL_INCLUDE nccl.h HINTS $ENV{NCCL_HOME}/include /usr/local/cuda/include)
-if(GD_NCCL_INCLUDE)
-    option(GD_NCCL "Build what needs NCCL headers" ON)
-    gd_note("NCCL" "${GD_NCCL}" "header in ${GD_NCCL_INCLUDE}")
-else()
-    set(GD_NCCL OFF CACHE BOOL "Build what needs NCCL headers" FORCE)
-    gd_note("NCCL" "OFF" "no nccl.h found")
 endif()
 find_package(OpenBLAS QUIET CONFIG)
 if(OpenBLAS_FOUND)
