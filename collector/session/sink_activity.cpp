@@ -30,31 +30,36 @@ raw::ShapeRef shapeOf(
     return session.strings.shape(shape);
 }
 
-void writeKernel(
-    const Entry& entry, const gd_rt_activity& work, const ActivityExtra& extra, bool isComm) noexcept {
-    raw::Kernel record{};
+// What every activity record says in fields of the same names.
+template <class Record> Record timed(const gd_rt_activity& work) noexcept {
+    Record record{};
     record.startNs = work.start_ns;
     record.endNs = work.end_ns;
-    record.node = work.node;
     record.correlation = work.correlation;
-    record.exec = static_cast<std::uint32_t>(work.exec);
-    record.shape = shapeOf(entry.session(), work, extra);
     record.stream = static_cast<std::uint32_t>(work.stream);
-    record.device = static_cast<std::uint16_t>(work.device);
+    record.device = static_cast<decltype(record.device)>(work.device);
+    return record;
+}
+
+// The same for work that can be a node of a graph.
+template <class Record> Record timedNode(const gd_rt_activity& work) noexcept {
+    Record record = timed<Record>(work);
+    record.node = work.node;
+    record.exec = static_cast<std::uint32_t>(work.exec);
+    return record;
+}
+
+void writeKernel(
+    const Entry& entry, const gd_rt_activity& work, const ActivityExtra& extra, bool isComm) noexcept {
+    auto record = timedNode<raw::Kernel>(work);
+    record.shape = shapeOf(entry.session(), work, extra);
     record.isComm = isComm ? 1 : 0;
     entry.session().ring.append(entry.thread().lane, record);
 }
 
 void writeMemcpy(const Entry& entry, const gd_rt_activity& work, const ActivityExtra& extra) noexcept {
-    raw::Memcpy record{};
-    record.startNs = work.start_ns;
-    record.endNs = work.end_ns;
-    record.node = work.node;
-    record.correlation = work.correlation;
+    auto record = timedNode<raw::Memcpy>(work);
     record.bytes = work.bytes;
-    record.exec = static_cast<std::uint32_t>(work.exec);
-    record.stream = static_cast<std::uint32_t>(work.stream);
-    record.device = static_cast<std::uint16_t>(work.device);
     record.copyKind = static_cast<std::uint16_t>(work.copy_kind);
     record.srcKind = extra.srcKind;
     record.dstKind = extra.dstKind;
@@ -62,39 +67,22 @@ void writeMemcpy(const Entry& entry, const gd_rt_activity& work, const ActivityE
 }
 
 void writeMemset(const Entry& entry, const gd_rt_activity& work, const ActivityExtra& extra) noexcept {
-    raw::Memset record{};
-    record.startNs = work.start_ns;
-    record.endNs = work.end_ns;
-    record.node = work.node;
-    record.correlation = work.correlation;
+    auto record = timedNode<raw::Memset>(work);
     record.bytes = work.bytes;
-    record.exec = static_cast<std::uint32_t>(work.exec);
-    record.stream = static_cast<std::uint32_t>(work.stream);
-    record.device = static_cast<std::uint16_t>(work.device);
     record.value = extra.value;
     entry.session().ring.append(entry.thread().lane, record);
 }
 
 void writeGraphTrace(const Entry& entry, const gd_rt_activity& work) noexcept {
-    raw::GraphTrace record{};
-    record.startNs = work.start_ns;
-    record.endNs = work.end_ns;
-    record.correlation = work.correlation;
+    auto record = timed<raw::GraphTrace>(work);
     record.exec = work.exec;
-    record.stream = static_cast<std::uint32_t>(work.stream);
-    record.device = work.device;
     entry.session().ring.append(entry.thread().lane, record);
 }
 
 void writeSync(const Entry& entry, const gd_rt_activity& work, const ActivityExtra& extra) noexcept {
-    raw::Sync record{};
-    record.startNs = work.start_ns;
-    record.endNs = work.end_ns;
-    record.correlation = work.correlation;
+    auto record = timed<raw::Sync>(work);
     record.event = extra.event;
-    record.stream = static_cast<std::uint32_t>(work.stream);
     record.type = extra.syncApi;
-    record.device = static_cast<std::uint16_t>(work.device);
     entry.session().ring.append(entry.thread().lane, record);
 }
 
