@@ -2,6 +2,7 @@
 #include "tests/support/trace_builder.h"
 
 #include "analyzer/base/check.h"
+#include "analyzer/import/names.h"
 #include "analyzer/schema/schema_sql.h"
 
 #include <cstdio>
@@ -40,19 +41,7 @@ TraceBuilder::TraceBuilder(std::int64_t endNs)
     for (const schema::RawSchema& raw : schema::rawSchemas())
         sql(raw.sql);
     sql(schema::factsSchema());
-    const auto apiRow = [&](int number, const char* driver, const char* runtime, const char* klass) {
-        insertInto("api", number, driver, *runtime == 0 ? nullopt : optional<std::string>(runtime), klass);
-    };
-#define GD_API_ROW(number, name, driver, runtime, klass) apiRow(number, driver, runtime, #klass);
-    GD_API_CALLS(GD_API_ROW)
-#undef GD_API_ROW
-    for (const auto& [result, name] : std::initializer_list<std::pair<int, const char*>>{
-             {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {401, "CUDA_ERROR_ILLEGAL_STATE"},
-             {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"}, {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
-             {902, "CUDA_ERROR_STREAM_CAPTURE_MERGE"}, {904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"},
-             {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"}, {906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"},
-             {907, "CUDA_ERROR_CAPTURED_EVENT"}, {908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"}})
-        insertInto("result_code", result, name, name);
+    must(importer::writeDimensionTables(m_db));
     process(1);
 }
 
