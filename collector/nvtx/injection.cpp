@@ -260,7 +260,7 @@ void opened() noexcept {
     sink::coverage(CoverageSource::nvtx, CoverageState::Complete, "");
 }
 
-constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr};
+constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr, true};
 
 } // namespace
 

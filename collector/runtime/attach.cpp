@@ -184,7 +184,7 @@ void levelChanged(RecordingLevel level, std::uint32_t) noexcept {
     }
 }
 
-constexpr session::SourceHooks kHooks{&opened, &levelChanged, nullptr, nullptr};
+constexpr session::SourceHooks kHooks{&opened, &levelChanged, nullptr, nullptr, true};
 
 } // namespace
 

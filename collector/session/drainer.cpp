@@ -5,7 +5,6 @@
 #include "collector/session/system.h"
 
 #include <cstring>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,8 +29,7 @@ bool fenceAllThreads() noexcept {
 }
 
 void sleepOn(std::atomic<std::uint32_t>& word, std::int64_t ns) noexcept {
-    const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
-    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
+    waitWhile(word, 0, ns);
     word.store(0, std::memory_order_relaxed);
 }
 

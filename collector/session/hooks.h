@@ -21,8 +21,12 @@ struct SourceHooks {
     void (*tick)(std::int64_t nowNs) noexcept;
     /// Everything held back is wanted now (flush request of the control page, or the session closes).
     void (*flush)() noexcept;
+    /// `opened` and `levelChanged` only write records. Then the thread that opens the session waits for them,
+    /// so that also a process of a few milliseconds says what was looked at.
+    bool isQuick = false;
 };
-/// At most 8; the struct must have static storage. Opens no spool.
+inline constexpr unsigned kMaxSources = 8;
+/// At most kMaxSources; the struct must have static storage. Opens no spool.
 void registerSource(const SourceHooks* hooks) noexcept;
 
 /// One Python frame as text, innermost first.

@@ -50,8 +50,11 @@ void Keeper::loop() noexcept {
     if (m_session.identity.ringNote[0] != '\0') {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_place", m_session.identity.ringNote);
     }
+    greetSources(true);
+    m_session.introduced.store(1, std::memory_order_release);
+    wakeAll(m_session.introduced);
     for (unsigned tick = 1;; ++tick) {
-        greetSources();
+        greetSources(false);
         const timespec pause{0, kTickNs};
         nanosleep(&pause, nullptr);
         if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
@@ -73,9 +76,13 @@ void Keeper::loop() noexcept {
     }
 }
 
-void Keeper::greetSources() noexcept {
-    for (; m_greeted < sourceCount(); ++m_greeted) {
-        const SourceHooks& hooks = *source(m_greeted);
+void Keeper::greetSources(bool onlyQuick) noexcept {
+    for (unsigned i = 0; i < sourceCount(); ++i) {
+        const SourceHooks& hooks = *source(i);
+        if (m_isGreeted[i] || (onlyQuick && !hooks.isQuick)) {
+            continue;
+        }
+        m_isGreeted[i] = true;
         if (hooks.opened != nullptr) {
             hooks.opened();
         }
@@ -101,8 +108,8 @@ void Keeper::pollControlPage() noexcept {
     const std::uint32_t window = load(page.window);
     if (level != m_level || window != m_window) {
         changeLevel(level, window);
-        for (unsigned i = 0; i < m_greeted; ++i) {
-            if (source(i)->levelChanged != nullptr) {
+        for (unsigned i = 0; i < sourceCount(); ++i) {
+            if (m_isGreeted[i] && source(i)->levelChanged != nullptr) {
                 source(i)->levelChanged(level, window);
             }
         }
@@ -110,8 +117,8 @@ void Keeper::pollControlPage() noexcept {
     const std::uint32_t flush = load(page.flushRequest);
     if (flush != m_flush) {
         m_flush = flush;
-        for (unsigned i = 0; i < m_greeted; ++i) {
-            if (source(i)->flush != nullptr) {
+        for (unsigned i = 0; i < sourceCount(); ++i) {
+            if (m_isGreeted[i] && source(i)->flush != nullptr) {
                 source(i)->flush();
             }
         }

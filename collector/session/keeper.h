@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "collector/session/hooks.h"
 #include "collector/session/session_state.h"
 #include "collector/stacks/module_table.h"
 #include "collector/stacks/python_runtime.h"
@@ -20,7 +21,7 @@ public:
 private:
     static void* run(void* self) noexcept;
     void loop() noexcept;
-    void greetSources() noexcept;
+    void greetSources(bool onlyQuick) noexcept;
     void pollControlPage() noexcept;
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
@@ -32,7 +33,7 @@ private:
     SessionState& m_session;
     stacks::ModuleTable m_modules;
     const stacks::PythonRuntime* m_python = nullptr;
-    unsigned m_greeted = 0;
+    bool m_isGreeted[kMaxSources] = {};
     std::uint32_t m_generation = 0;
     std::uint32_t m_flush = 0;
     std::uint32_t m_window = 0;

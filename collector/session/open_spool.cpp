@@ -128,6 +128,7 @@ bool ringIn(
     if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < options.bytes + raw::kRingHeaderBytes) {
         options.bytes = limit.rlim_cur > raw::kRingHeaderBytes ? limit.rlim_cur - raw::kRingHeaderBytes : 0;
         if (options.bytes < kLeastRingBytes) {
+            errno = EFBIG;
             return false;
         }
     }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ using raw::Lane;
 
 namespace {
 
+constexpr int kPopulateWrite = 23; ///< MADV_POPULATE_WRITE, which older headers lack
 constexpr std::uint32_t kColdChunks
     = 4; ///< usable at once: 1 MiB costs the opening thread some 0.1 ms to allocate
 constexpr std::uint32_t kSlicesPerChunk = raw::kChunkBytes / raw::kSliceBytes;
@@ -41,6 +43,10 @@ bool Ring::open(const Options& options) noexcept {
     if (m_fd < 0) {
         return false;
     }
+    m_file.remember(m_fd);
+    // Tells sweepers that somebody records here, also across pid namespaces; where it is refused, the process
+    // id must do.
+    flock(m_fd, LOCK_SH | LOCK_NB);
     const std::uint64_t mapBytes = raw::kRingHeaderBytes + chunks * raw::kChunkBytes;
     void* map = MAP_FAILED;
     if (ftruncate(m_fd, static_cast<off_t>(mapBytes)) == 0
@@ -88,7 +94,7 @@ bool Ring::open(const Options& options) noexcept {
 bool Ring::prepare() noexcept {
     const auto touch = [this](std::uint32_t index) {
         // The first store to a page costs microseconds on a virtual machine even after populating it.
-        madvise(chunkAt(index), raw::kChunkBytes, 23 /* MADV_POPULATE_WRITE, Linux 5.14 */);
+        madvise(chunkAt(index), raw::kChunkBytes, kPopulateWrite);
         for (std::uint32_t at = 0; at < raw::kChunkBytes; at += 4096) {
             std::atomic_ref(chunkAt(index)[at]).store(0, std::memory_order_relaxed);
         }
@@ -115,7 +121,11 @@ std::uint32_t Ring::claimFresh() noexcept {
     if (index >= m_chunkCount) {
         return kNone;
     }
-    if (!allocate(m_fd, raw::kRingHeaderBytes + index * std::uint64_t{raw::kChunkBytes}, raw::kChunkBytes)) {
+    // Where the job has closed the descriptor, the mapping itself can be asked for memory (Linux 5.14).
+    const bool hasMemory = m_file.holdsFor(m_fd)
+        ? allocate(m_fd, raw::kRingHeaderBytes + index * std::uint64_t{raw::kChunkBytes}, raw::kChunkBytes)
+        : madvise(chunkAt(index), raw::kChunkBytes, kPopulateWrite) == 0;
+    if (!hasMemory) {
         m_outOfMemory.store(true, std::memory_order_relaxed);
         return kNone;
     }

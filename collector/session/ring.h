@@ -4,6 +4,7 @@
 #include "collector/raw/chunk.h"
 #include "collector/raw/ring_header.h"
 #include "collector/session/spin_lock.h"
+#include "collector/session/system.h"
 
 #include <atomic>
 #include <cstdint>
@@ -161,7 +162,8 @@ private:
         return std::atomic_ref(*static_cast<std::uint64_t*>(word));
     }
 
-    int m_fd = -1;
+    int m_fd = -1; ///< locked (shared) for as long as the process lives
+    FileIdentity m_file;
     char* m_map = nullptr;
     raw::RingHeader* m_header = nullptr;
     raw::RingSlot* m_slots = nullptr;

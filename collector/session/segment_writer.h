@@ -3,6 +3,7 @@
 
 #include "collector/raw/chunk.h"
 #include "collector/raw/ring_header.h"
+#include "collector/session/system.h"
 
 #include <cstdint>
 
@@ -12,7 +13,8 @@ namespace gd::session {
 /// never a signal. One thread at a time: first the opener, then the drainer.
 class SegmentWriter {
 public:
-    /// Creates the file; false with errno when that fails.
+    /// Creates the file; false with errno when that fails. `path` must live as long as the writer: when the
+    /// job has closed the descriptor, the file is opened again.
     bool open(const char* path) noexcept;
     /// Appends a chunk: `header` with usedBytes set, its checksum is computed here. After an error the file
     /// is cut back to its last whole chunk and nothing more is written: false, error() says why.
@@ -23,6 +25,10 @@ public:
     int error() const noexcept { return m_error; }
 
 private:
+    bool hasDescriptor() noexcept;
+
+    const char* m_path = nullptr;
+    FileIdentity m_file;
     int m_fd = -1;
     int m_error = 0;
     std::uint64_t m_bytes = 0;

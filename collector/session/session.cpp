@@ -24,7 +24,7 @@ namespace {
 constinit ProcessPage pageBeforeFirstUse{};
 /// Not wiped on fork: the child's record names its parent by it.
 std::atomic<std::uint64_t> lastProcessKey{0};
-std::atomic<const SourceHooks*> registeredSources[8] = {};
+std::atomic<const SourceHooks*> registeredSources[kMaxSources] = {};
 std::atomic<unsigned> registeredCount{0};
 std::atomic<const StackWalker*> installedWalker{nullptr};
 pthread_key_t threadKey;
@@ -164,6 +164,19 @@ SessionState* openSession() noexcept {
     return session;
 }
 
+/// Waits for the keeper to record the loaded modules and what is looked at. Without them a process that ends
+/// within milliseconds could not be judged, and its stacks would have no names. The keeper needs nothing
+/// that this thread may hold, but may be kept from running.
+void awaitIntroduction(SessionState& session) noexcept {
+    constexpr std::int64_t kLongestNs = 200'000'000;
+    const std::int64_t endNs = monotonicNs() + kLongestNs;
+    for (std::int64_t leftNs = kLongestNs;
+         session.introduced.load(std::memory_order_acquire) == 0 && leftNs > 0;
+         leftNs = endNs - monotonicNs()) {
+        waitWhile(session.introduced, 0, leftNs);
+    }
+}
+
 /// The session of this process, opened now when this is the first record.
 SessionState* sessionOrOpen(ProcessPage& page) noexcept {
     if (SessionState* session = page.session.load(std::memory_order_acquire); session != nullptr) {
@@ -179,6 +192,7 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
         }
         page.session.store(session, std::memory_order_release);
         publishLevel(session->firstLevel);
+        awaitIntroduction(*session);
         return session;
     }
     if (opener == self) {
@@ -257,11 +271,11 @@ void stopCollecting(SessionState& session, const char* why) noexcept {
     if (session.stopped.exchange(1) != 0) {
         return;
     }
-    processPageNow.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
     char text[PATH_MAX + 128];
     formatInto(
         text, why, "; recording of process ", decimal(session.identity.pid), " stops here, the job goes on");
     complain(text);
+    processPageNow.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
 }
 
 void writeFact(SessionState& session, std::string_view key, std::string_view value) noexcept {
@@ -299,7 +313,7 @@ void registerSource(const SourceHooks* hooks) noexcept {
             return;
         }
     }
-    if (index < sizeof registeredSources / sizeof registeredSources[0]) {
+    if (index < kMaxSources) {
         registeredSources[index].store(hooks);
         registeredCount.store(index + 1, std::memory_order_release);
     }

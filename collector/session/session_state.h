@@ -112,6 +112,7 @@ struct SessionState {
 
     std::atomic<ThreadState*> threads{nullptr};
     std::atomic<std::uint32_t> nextThread{1};
+    std::atomic<std::uint32_t> introduced{0}; ///< 1: modules and coverage known at the open are recorded
     std::atomic<std::uint32_t> stopped{0}; ///< writing failed: nothing is collected any more
     std::atomic<std::uint32_t> flushWanted{0}; ///< generation of flush requests, for the drainer
     std::atomic<const raw::ControlPage*> control{nullptr};

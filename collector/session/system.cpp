@@ -2,13 +2,16 @@
 #include "collector/session/system.h"
 
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -84,9 +87,47 @@ void complain(std::string_view text) noexcept {
     char newline = '\n';
     iovec parts[3] = {{const_cast<char*>(kPrefix), sizeof kPrefix - 1},
         {const_cast<char*>(text.data()), text.size()}, {&newline, 1}};
-    if (writev(STDERR_FILENO, parts, 3) < 0) {
-        return; // nobody listens
+    // A closed pipe and the job's own file size limit come as signals that would end the job.
+    sigset_t ending;
+    sigset_t before;
+    sigset_t pending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGPIPE);
+    sigaddset(&ending, SIGXFSZ);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &ending, &before);
+    if (writev(STDERR_FILENO, parts, 3) < 0) { // nobody listens
+        const int ours = errno == EPIPE ? SIGPIPE : SIGXFSZ;
+        sigemptyset(&ending);
+        sigaddset(&ending, ours);
+        const timespec atOnce{};
+        if (sigismember(&pending, ours) == 0) {
+            sigtimedwait(&ending, nullptr, &atOnce);
+        }
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void waitWhile(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t ns) noexcept {
+    const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
+}
+
+void wakeAll(std::atomic<std::uint32_t>& word) noexcept {
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void FileIdentity::remember(int fd) noexcept {
+    struct stat status { };
+    if (fstat(fd, &status) == 0) {
+        m_device = status.st_dev;
+        m_inode = status.st_ino;
+    }
+}
+
+bool FileIdentity::holdsFor(int fd) const noexcept {
+    struct stat status { };
+    return m_inode != 0 && fstat(fd, &status) == 0 && status.st_dev == m_device && status.st_ino == m_inode;
 }
 
 std::size_t joinInto(

@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <sys/types.h>
 
 namespace gd::session {
+
+/// Sleeps until `word` differs from `value`, somebody calls wakeAll() or `ns` are over; may return early.
+void waitWhile(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t ns) noexcept;
+void wakeAll(std::atomic<std::uint32_t>& word) noexcept;
+
+/// Which file a descriptor of ours stands for. Jobs close descriptors that they did not open (daemons do),
+/// and the next file they open gets the number.
+class FileIdentity {
+public:
+    void remember(int fd) noexcept;
+    bool holdsFor(int fd) const noexcept;
+
+private:
+    dev_t m_device = 0;
+    ino_t m_inode = 0; ///< 0: none
+};
 
 /// A detached thread of ours, with every signal blocked (the job's handlers must never run on it). `name` is
 /// at most 15 bytes. False when the kernel refuses one.

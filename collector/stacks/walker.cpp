@@ -54,7 +54,7 @@ void opened() noexcept {
         gap == nullptr ? CoverageState::Complete : CoverageState::Partial, gap == nullptr ? "" : gap);
 }
 
-constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr};
+constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr, true};
 
 // Runs when the library is loaded, so that the first reported call already has its stack.
 __attribute__((constructor)) void install() {

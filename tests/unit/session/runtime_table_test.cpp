@@ -375,4 +375,19 @@ TEST(RuntimeTable, CoverageSaysWhatWasLookedAt) {
     EXPECT_THAT(of(raw::CoverageSource::stacks_native), testing::ElementsAre(2u));
 }
 
+TEST(RuntimeTable, AProcessOfMillisecondsSaysWhatWasLookedAt) {
+    SpoolBuilder spool;
+    spool.run([] { run(api(GD_API_STREAM_BEGIN_CAPTURE, 7), 900); }, SpoolBuilder::Ending::Kill);
+    ASSERT_EQ(spool.segments().size(), 1u);
+    const RawSpool raw(spool.segments()[0], SpoolBuilder::ringOf(spool.segments()[0]));
+    bool callbacks = false;
+    for (const raw::Coverage& coverage : raw.historyOf<raw::Coverage>()) {
+        callbacks = callbacks
+            || (coverage.source == static_cast<std::uint32_t>(raw::CoverageSource::callbacks)
+                && coverage.state == static_cast<std::uint32_t>(raw::CoverageState::Complete));
+    }
+    EXPECT_TRUE(callbacks);
+    EXPECT_FALSE(raw.historyOf<raw::Module>().empty()); // without them its stacks have no names
+}
+
 } // namespace gd::session

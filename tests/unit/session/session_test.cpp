@@ -11,6 +11,7 @@
 #include "tests/support/spool_builder.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -339,6 +340,66 @@ TEST(Session, StopsAndSaysSoWhenTheSegmentCannotGrow) {
         saidInRecord = saidInRecord || raw.string(issue.code) == "segment_write_failed";
     }
     EXPECT_TRUE(saidInRecord);
+}
+
+TEST(Session, AFileSizeLimitOfNothingDoesNotEndTheJob) {
+    SpoolBuilder spool;
+    testing::internal::CaptureStderr(); // into a file: what is said must not end the job either
+    EXPECT_EQ(spool.run([] {
+        const rlimit limit{0, 0};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        call(GD_API_LAUNCH_KERNEL, 0, 1); // SIGXFSZ would end the process here
+        if (sink::enabled()) {
+            _exit(1);
+        }
+    }),
+        0);
+    testing::internal::GetCapturedStderr();
+    EXPECT_THAT(spool.segments(), testing::IsEmpty());
+}
+
+TEST(Session, ComplainingToAClosedPipeDoesNotEndTheJob) {
+    SpoolBuilder spool;
+    ASSERT_EQ(chmod(spool.path().c_str(), 0755), 0);
+    EXPECT_EQ(spool.run([] {
+        int ends[2] = {};
+        if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) {
+            _exit(1);
+        }
+        close(ends[0]);
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+    }),
+        0);
+}
+
+TEST(Session, FilesOfAJobThatClosesAllDescriptorsAreLeftAlone) {
+    SpoolBuilder spool;
+    const std::string theirs = spool.path() + "/theirs";
+    EXPECT_EQ(spool.run([&theirs] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        for (int fd = 3; fd < 256; ++fd) {
+            close(fd); // as daemons do
+        }
+        int last = 0;
+        for (int i = 0; i < 16; ++i) {
+            last = open(theirs.c_str(), O_RDWR | O_CREAT, 0600); // the numbers are taken again
+        }
+        const std::uint64_t before = currentSession()->segment.bytes();
+        for (std::uint64_t i = 2; i < 20'000; ++i) {
+            call(GD_API_LAUNCH_KERNEL, 0, i);
+        }
+        if (last < 0 || !eventually([before] { return currentSession()->segment.bytes() > before; })) {
+            _exit(1);
+        }
+    }),
+        0);
+    EXPECT_EQ(std::filesystem::file_size(theirs), 0u);
+    const RawSpool raw = read(spool);
+    std::size_t calls = 0;
+    for (const auto& [thread, records] : raw.events) {
+        calls += records.size();
+    }
+    EXPECT_EQ(calls, 19'999u);
 }
 
 TEST(Session, DropsAreCountedAndLeaveGapsOfTheirSize) {
