@@ -2,6 +2,7 @@
 #include "cli/analysis.h"
 
 #include "analyzer/facts/facts.h"
+#include "analyzer/rules/params.h"
 #include "analyzer/rules/rule_runner.h"
 #include "cli/common.h"
 
@@ -53,6 +54,12 @@ Result<rules::RuleSet> loadAllRules(const std::vector<std::string>& added) {
     std::vector<std::string> folders = {own.string()};
     folders.insert(folders.end(), added.begin(), added.end());
     return rules::loadRules(folders);
+}
+
+Result<void> checkJudge(const JudgeOptions& options) {
+    GD_TRY_ASSIGN(auto set, loadAllRules(options.ruleFolders));
+    GD_TRY(rules::applyParams(set.rules, options.params, set.frames));
+    return {};
 }
 
 Result<report::Report> judge(const std::string& tracePath, const JudgeOptions& options) {

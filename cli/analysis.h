@@ -25,6 +25,10 @@ struct JudgeOptions {
     report::Filter filter;
 };
 
+// Whether the rules can be loaded and take these parameters: known before a job of hours rather than after
+// it.
+Result<void> checkJudge(const JudgeOptions& options);
+
 // Runs all rules over a trace: everything a report says.
 Result<report::Report> judge(const std::string& tracePath, const JudgeOptions& options);
 

@@ -39,7 +39,7 @@ Result<int> reportOn(Wish& wish) {
         GD_TRY_ASSIGN(wish.judge.filter.steps, parseSteps(wish.steps));
     }
     if (!wish.output.empty()) {
-        GD_TRY(run::checkWritable(wish.output, true)); // a report takes the place of an older one
+        GD_TRY(run::checkReportTarget(wish.output));
     }
     GD_TRY_ASSIGN(const report::Report report, judge(wish.traces[0], wish.judge));
     report::WriteOptions options;

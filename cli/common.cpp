@@ -2,6 +2,7 @@
 #include "cli/common.h"
 
 #include "analyzer/base/text.h"
+#include "cli/run/output_name.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -96,9 +97,10 @@ bool readerLeft() {
     return g_readerLeft;
 }
 
-Result<void> writeFile(const std::string& path, std::string_view text) {
-    const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+namespace {
+
+Result<void> writeTo(const std::string& path, int flags, std::string_view text) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
     if (fd < 0)
         return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(errno));
     bool good = writeAll(fd, text);
@@ -107,14 +109,33 @@ Result<void> writeFile(const std::string& path, std::string_view text) {
         good = false;
         error = errno;
     }
-    if (good && std::rename(temporary.c_str(), path.c_str()) != 0) {
-        good = false;
-        error = errno;
-    }
     if (good)
         return {};
-    ::unlink(temporary.c_str());
     return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(error));
+}
+
+} // namespace
+
+Result<void> writeFile(const std::string& path, std::string_view text) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    // /dev/stdout, named pipes: a file of that name in their place is not what anybody wants.
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)
+        && !std::filesystem::is_directory(status))
+        return writeTo(path, 0, text);
+    const std::string target = run::behindLinks(path);
+    const std::string temporary = fmt::format("{}.{}.tmp", target, getpid());
+    if (const auto written = writeTo(temporary, O_CREAT | O_EXCL, text); !written) {
+        ::unlink(temporary.c_str());
+        std::string message = written.error().message;
+        message.replace(0, temporary.size(), path);
+        return Error(ErrorCode::io, message);
+    }
+    if (std::rename(temporary.c_str(), target.c_str()) == 0)
+        return {};
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(reason));
 }
 
 bool wantsColor(std::string_view mode, int fd) {

@@ -3,6 +3,7 @@
 
 #include "analyzer/facts/facts.h"
 #include "cli/progress.h"
+#include "cli/run/output_name.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -109,11 +110,17 @@ Result<importer::ImportSummary> make(const fs::path& making, const TraceWish& wi
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     GD_TRY_ASSIGN(auto summary, importer::importSpools(wish.spools, making, options));
     GD_TRY(complete(making, wish));
-    if (const int error = publish(making, wish.output, wish.replace); error != 0)
-        return fail(ErrorCode::io, "{} cannot be made: {}", wish.output, std::strerror(error));
-    summary.trace = wish.output;
+    std::string output = wish.output;
+    int refused = publish(making, output, wish.replace);
+    if (refused == EEXIST && wish.mayRename) {
+        output = run::freeName(output);
+        refused = publish(making, output, wish.replace);
+    }
+    if (refused != 0)
+        return fail(ErrorCode::io, "{} cannot be made: {}", output, std::strerror(refused));
+    summary.trace = output;
     std::error_code error;
-    summary.traceBytes = fs::file_size(wish.output, error);
+    summary.traceBytes = fs::file_size(output, error);
     return summary;
 }
 

@@ -23,6 +23,7 @@ struct TraceWish {
     std::vector<std::filesystem::path> spools;
     std::string output;
     bool replace = false;
+    bool mayRename = false; // nobody asked for this name: take another one when it is taken meanwhile
     bool redact = false;
     std::string stepRange;
     std::string level; // meta.level, empty = unknown

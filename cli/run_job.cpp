@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_job.h"
 
+#include "cli/analysis.h"
 #include "cli/common.h"
 #include "cli/run/child_process.h"
 #include "cli/run/control.h"
@@ -44,7 +45,7 @@ Result<std::string> outputName(const RunOptions& options, const std::optional<ru
 Result<void> checkReports(const RunOptions& options) {
     for (const ReportWish& wish : options.reports) {
         if (!wish.file.empty() && wish.file != "-") {
-            GD_TRY(run::checkWritable(wish.file, true));
+            GD_TRY(run::checkReportTarget(wish.file));
         }
     }
     return {};
@@ -90,24 +91,19 @@ Result<run::SpoolFolder> openSpool(
     return spool;
 }
 
-// A run that starts after its siblings have imported finds their file: it takes a name of its own.
-std::string freeName(const std::string& output) {
-    fs::path path(output);
-    path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), getpid(), path.extension().string()));
-    return path.string();
-}
-
 Result<Prepared> prepare(const RunOptions& options) {
     Prepared out;
     out.host = run::hostName();
     out.job = run::identifyJob(run::readVariable);
     GD_TRY_ASSIGN(out.output, outputName(options, out.job));
     GD_TRY(checkReports(options));
+    GD_TRY(checkJudge(options.judge));
     GD_TRY_ASSIGN(auto spool, openSpool(options, spoolKey(out.job, out.output), out.output));
     out.spool.emplace(std::move(spool));
     if (out.spool->isFirst()) {
-        if (out.job && options.output.empty() && fs::exists(out.output))
-            out.output = freeName(out.output);
+        // Nobody asked for this name: another run of this second, or of this job, may have it already.
+        if (options.output.empty() && fs::exists(out.output))
+            out.output = run::freeName(out.output);
         if (const auto good = run::checkWritable(out.output, options.force); !good) {
             run::removeSpool(out.spool->path(), run::readVariable);
             return good.error();
@@ -120,6 +116,7 @@ Result<Prepared> prepare(const RunOptions& options) {
 void tellLeftovers(const Prepared& prepared) {
     const auto leftovers = run::sweepLeftovers(
         prepared.spool->path().parent_path(), prepared.spool->path(), prepared.host, run::readVariable);
+    run::sweepRings(prepared.host, run::readVariable);
     for (const run::Leftover& leftover : leftovers) {
         const std::string name = leftover.output.empty() ? "recovered.gdt" : leftover.output;
         note("run",

@@ -47,6 +47,7 @@ TraceWish traceWish(const RunOptions& options, const RunResult& result) {
         wish.spools.emplace_back(result.remoteSpool);
     wish.output = result.output;
     wish.replace = options.force;
+    wish.mayRename = options.output.empty();
     wish.redact = options.redact;
     wish.stepRange = options.stepRange;
     wish.level = options.level;
@@ -152,7 +153,14 @@ run::InterruptExit interruptGuard(const RunOptions& options, const RunResult& re
 int reportResult(const RunOptions& options, const RunResult& result) {
     const std::string recovery = recoveryCommand(result);
     const int fallback = withoutReport(options, result);
-    if (const auto trace = makeTrace(traceWish(options, result)); !trace) {
+    const auto trace = makeTrace(traceWish(options, result));
+    if (!trace) {
+        std::error_code error;
+        if (!std::filesystem::exists(result.spool, error)) {
+            note("run",
+                fmt::format("the recording is lost: {} was removed while the command ran", result.spool));
+            return fallback;
+        }
         note("run", trace.error().message);
         note("run", fmt::format("the recording is kept; {} makes the trace", recovery));
         return fallback;
@@ -162,10 +170,10 @@ int reportResult(const RunOptions& options, const RunResult& result) {
     if (std::filesystem::is_directory(result.remoteSpool))
         run::removeSpool(result.remoteSpool, run::readVariable);
     if (options.noReport && options.reports.empty() && !options.gate()) {
-        note("run", fmt::format("wrote {}", result.output));
+        note("run", fmt::format("wrote {}", trace->trace.string()));
         return result.end.status();
     }
-    const auto report = judge(result.output, options.judge);
+    const auto report = judge(trace->trace.string(), options.judge);
     if (!report) {
         note("run", report.error().message);
         return fallback;

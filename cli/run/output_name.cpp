@@ -78,6 +78,9 @@ std::string defaultName(
 
 Result<void> checkWritable(const std::string& path, bool replace) {
     struct stat info = {};
+    // Renaming onto a device, a pipe or a link to one would take it away from everybody.
+    if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode))
+        return fail(ErrorCode::io, "{} is not a regular file; a trace needs one", path);
     if (lstat(path.c_str(), &info) == 0) {
         if (S_ISDIR(info.st_mode))
             return fail(ErrorCode::io, "{} is a folder; a file name is expected", path);
@@ -100,6 +103,31 @@ Result<void> checkWritable(const std::string& path, bool replace) {
     close(fd);
     unlink(probe.c_str());
     return {};
+}
+
+std::string freeName(const std::string& output) {
+    std::filesystem::path path(output);
+    path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), getpid(), path.extension().string()));
+    return path.string();
+}
+
+std::string behindLinks(const std::string& path) {
+    constexpr int kMostLinks = 40; // as many as the kernel follows
+    std::filesystem::path target(path);
+    std::error_code error;
+    for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(target, error); ++i)
+        target = target.parent_path() / std::filesystem::read_symlink(target, error);
+    return target.string();
+}
+
+Result<void> checkReportTarget(const std::string& path) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
+        if (access(path.c_str(), W_OK) != 0)
+            return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(errno));
+        return {};
+    }
+    return checkWritable(behindLinks(path), true);
 }
 
 std::string hostName() {

@@ -28,6 +28,13 @@ std::string defaultName(
 // Refuses a file that exists (unless `replace`), a folder, and a place where no file can be made; nothing is
 // left behind. The sentence names the file.
 Result<void> checkWritable(const std::string& path, bool replace);
+// A name beside a default one that is taken.
+std::string freeName(const std::string& output);
+// The file that a link leads to, also one that is still to be made.
+std::string behindLinks(const std::string& path);
+// The same as checkWritable() for a report, which takes the place of an older one, follows links and may go
+// to a device or pipe.
+Result<void> checkReportTarget(const std::string& path);
 
 std::string hostName();
 

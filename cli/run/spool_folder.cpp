@@ -2,6 +2,7 @@
 #include "cli/run/spool_folder.h"
 
 #include "collector/raw/control_page.h"
+#include "collector/raw/ring_header.h"
 #include "collector/raw/spool_name.h"
 
 #include <fcntl.h>
@@ -46,9 +47,10 @@ Result<Fd> lockUser(const fs::path& user) {
     return fd;
 }
 
-bool isLocked(const fs::path& file) {
-    const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    return fd && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+// By LOCK_SH: somebody holds it alone; by LOCK_EX: somebody holds it at all.
+bool isLocked(const fs::path& file, int how = LOCK_SH) {
+    const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    return fd && flock(fd.get(), how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 bool hasLivingRun(const fs::path& spool) {
@@ -88,6 +90,37 @@ fs::path placeFor(const fs::path& user, const std::string& key) {
 
 bool isAlive(std::int64_t pid) {
     return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+}
+
+// <host>.<pid>.<start>.<random>, and the host may hold dots: count from the end.
+std::optional<SegmentStem> parseStem(const fs::path& file) {
+    SegmentStem segment{file.stem().string(), {}, 0};
+    std::string rest = segment.stem;
+    rest.resize(std::min(rest.rfind('.'), rest.size())); // random
+    rest.resize(std::min(rest.rfind('.'), rest.size())); // start
+    const std::size_t dot = rest.rfind('.');
+    if (dot == std::string::npos)
+        return std::nullopt;
+    segment.host = rest.substr(0, dot);
+    const auto parsed = std::from_chars(rest.data() + dot + 1, rest.data() + rest.size(), segment.pid);
+    if (parsed.ec != std::errc() || segment.pid <= 0)
+        return std::nullopt;
+    return segment;
+}
+
+// A ring whose process is gone and whose segment was deleted: nothing can read it any more, and it holds
+// memory until the machine restarts.
+bool isOrphan(const fs::path& file, const std::string& host) {
+    const auto stem = parseStem(file);
+    if (!stem || stem->host != host || isAlive(stem->pid) || isLocked(file, LOCK_EX))
+        return false;
+    raw::RingHeader header = {};
+    std::ifstream in(file, std::ios::binary);
+    if (!in.read(reinterpret_cast<char*>(&header), sizeof header) || header.magic != raw::kRingMagic)
+        return false;
+    header.segmentPath[sizeof header.segmentPath - 1] = '\0';
+    struct stat info = {};
+    return lstat(header.segmentPath, &info) != 0 && errno == ENOENT;
 }
 
 } // namespace
@@ -188,18 +221,8 @@ std::vector<SegmentStem> segmentsIn(const fs::path& spool) {
     for (const fs::path& file : entries(spool)) {
         if (file.extension() != raw::kSegmentSuffix)
             continue;
-        // <host>.<pid>.<start>.<random>, and the host may hold dots: count from the end.
-        SegmentStem segment{file.stem().string(), {}, 0};
-        std::string rest = segment.stem;
-        rest.resize(std::min(rest.rfind('.'), rest.size())); // random
-        rest.resize(std::min(rest.rfind('.'), rest.size())); // start
-        const std::size_t dot = rest.rfind('.');
-        if (dot == std::string::npos)
-            continue;
-        segment.host = rest.substr(0, dot);
-        const auto parsed = std::from_chars(rest.data() + dot + 1, rest.data() + rest.size(), segment.pid);
-        if (parsed.ec == std::errc() && segment.pid > 0)
-            out.push_back(std::move(segment));
+        if (auto segment = parseStem(file))
+            out.push_back(std::move(*segment));
     }
     return out;
 }
@@ -277,6 +300,16 @@ std::vector<Leftover> sweepLeftovers(
         out.push_back(std::move(leftover));
     }
     return out;
+}
+
+void sweepRings(const std::string& host, const ReadVariable& read) {
+    for (const fs::path& folder : ringFolders(read, {})) {
+        std::error_code error;
+        for (const fs::path& file : folder.empty() ? std::vector<fs::path>() : entries(folder)) {
+            if (file.extension() == raw::kRingSuffix && isOrphan(file, host))
+                fs::remove(file, error);
+        }
+    }
 }
 
 std::string randomKey() {

@@ -94,6 +94,9 @@ std::vector<RunEntry> runsIn(const std::filesystem::path& spool);
 // Spool folders of this user, whatever state they are in.
 std::vector<std::filesystem::path> spoolsOf(const std::filesystem::path& user);
 
+// Removes rings of this user whose process and segment are both gone.
+void sweepRings(const std::string& host, const ReadVariable& read);
+
 // Pids of processes that recorded into the spool and still run on this host.
 std::vector<std::int64_t> livingProcesses(const std::filesystem::path& spool, const std::string& host);
 

@@ -144,6 +144,52 @@ TEST(Run, ReportsGoWhereTheyWereSent) {
     EXPECT_EQ(nlohmann::json::parse(readFile(shop.path("r.json")))["schema"], "graphdoctor.report/1");
 }
 
+TEST(Run, ReportsGoThroughPipesAndLinks) {
+    const Workshop shop;
+    ASSERT_EQ(mkfifo(shop.path("pipe").c_str(), 0600), 0);
+    fs::create_symlink(shop.path("real.json"), shop.path("link.json"));
+    const ProgramEnd end = shop.run({"sh", "-c",
+        std::string("cat pipe & ") + GD_GRAPHDOCTOR
+            + " run --no-report -o x.gdt --report json=pipe --report json=link.json"
+              " --report markdown=/dev/stderr -- true; wait"});
+    EXPECT_EQ(end.status, 0) << end.err;
+    EXPECT_EQ(nlohmann::json::parse(end.out)["schema"], "graphdoctor.report/1");
+    EXPECT_THAT(end.err, HasSubstr("# GraphDoctor"));
+    EXPECT_TRUE(fs::is_fifo(shop.path("pipe")));
+    EXPECT_TRUE(fs::is_symlink(shop.path("link.json")));
+    EXPECT_EQ(nlohmann::json::parse(readFile(shop.path("real.json")))["schema"], "graphdoctor.report/1");
+}
+
+TEST(Run, RulesAndParametersAreCheckedBeforeTheJob) {
+    const Workshop shop;
+    const std::vector<std::string> job = {"touch", shop.file("ran")};
+    EXPECT_EQ(record(shop, {"--param", "no_such_parameter=1"}, job).status, 2);
+    EXPECT_EQ(record(shop, {"--rules", shop.file("none")}, job).status, 3);
+    EXPECT_FALSE(fs::exists(shop.path("ran")));
+    EXPECT_TRUE(shop.spools().empty());
+}
+
+TEST(Run, RunsOfOneSecondGetNamesOfTheirOwn) {
+    const Workshop shop;
+    const std::string run = std::string(GD_GRAPHDOCTOR) + " run --no-report -- true";
+    const ProgramEnd end = shop.run(
+        {"sh", "-c", run + " && " + run + " && " + run + " && " + run + " & " + run + "; wait $!"});
+    EXPECT_EQ(end.status, 0) << end.err;
+    std::size_t traces = 0;
+    for (const auto& entry : fs::directory_iterator(shop.path(".")))
+        traces += entry.path().extension() == ".gdt" ? 1u : 0u;
+    EXPECT_EQ(traces, 5u) << end.err;
+    EXPECT_TRUE(shop.spools().empty());
+}
+
+TEST(Run, ASpoolThatTheJobRemovedIsSaidToBeLost) {
+    const Workshop shop;
+    const ProgramEnd end = record(shop, {}, {"sh", "-c", "rm -rf \"$GRAPHDOCTOR_SPOOL\""});
+    EXPECT_EQ(end.status, 0);
+    EXPECT_THAT(end.err, HasSubstr("the recording is lost"));
+    EXPECT_THAT(end.err, Not(HasSubstr("graphdoctor import")));
+}
+
 TEST(Run, PrintsVariablesThatMakeAProcessRecord) {
     const Workshop shop;
     const std::string script = std::string("eval \"$(") + GD_GRAPHDOCTOR + " run --print-env -o "

@@ -59,6 +59,21 @@ TEST(CheckWritable, RefusesPlacesWhereNoFileCanBe) {
     EXPECT_FALSE(checkWritable("/proc/x.gdt", false)); // also for root
 }
 
+TEST(CheckWritable, LeavesDevicesAndPipesAlone) {
+    const TemporaryFolder folder;
+    const std::string pipe = (folder.path() / "pipe").string();
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::string link = (folder.path() / "link").string();
+    std::filesystem::create_symlink(pipe, link);
+    for (const std::string& name : {pipe, link}) {
+        const auto refused = checkWritable(name, true);
+        ASSERT_FALSE(refused);
+        EXPECT_THAT(refused.error().message, testing::HasSubstr("not a regular file"));
+        EXPECT_TRUE(checkReportTarget(name)); // reports may be streamed
+    }
+    EXPECT_FALSE(checkReportTarget(folder.path().string()));
+}
+
 TEST(CheckWritable, LeavesNothingBehind) {
     const TemporaryFolder folder;
     ASSERT_TRUE(checkWritable((folder.path() / "x.gdt").string(), false));

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/spool_folder.h"
 
+#include "collector/raw/ring_header.h"
 #include "tests/unit/run/temporary_folder.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include <fstream>
@@ -154,6 +157,35 @@ TEST(Leftovers, ImportedSpoolsGoWithTheirRings) {
     EXPECT_FALSE(fs::exists(done.path()));
     EXPECT_FALSE(fs::exists(rings / (stem + ".ring")));
     EXPECT_TRUE(fs::exists(rings / "other.1.2.3.ring"));
+}
+
+TEST(Leftovers, RingsWithoutProcessAndSegmentGiveTheirMemoryBack) {
+    Place place;
+    const fs::path rings = place.folder.path() / "run" / fmt::format("graphdoctor-{}", geteuid());
+    fs::create_directories(rings);
+    const auto addRing = [&](const std::string& host, pid_t pid, const fs::path& segment) {
+        gd::raw::RingHeader header = {};
+        header.magic = gd::raw::kRingMagic;
+        segment.string().copy(header.segmentPath, sizeof header.segmentPath - 1);
+        const fs::path file = rings / fmt::format("{}.{}.5.00112233aabbccdd.ring", host, pid);
+        std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&header), sizeof header);
+        return file;
+    };
+    const fs::path gone = place.folder.path() / "gone.seg";
+    const fs::path there = place.folder.path() / "there.seg";
+    std::ofstream(there) << "x";
+    const fs::path orphan = addRing("here", deadPid(), gone);
+    const fs::path living = addRing("here", getpid(), gone);
+    const fs::path elsewhere = addRing("there", deadPid(), gone);
+    const fs::path wanted = addRing("here", deadPid(), there);
+    const fs::path held = addRing("here", deadPid(), gone);
+    const int lock = open(held.c_str(), O_RDONLY | O_CLOEXEC); // a process of another pid namespace
+    ASSERT_EQ(flock(lock, LOCK_SH), 0);
+    sweepRings("here", place.variables);
+    EXPECT_FALSE(fs::exists(orphan));
+    for (const fs::path& file : {living, elsewhere, wanted, held})
+        EXPECT_TRUE(fs::exists(file)) << file;
+    close(lock);
 }
 
 TEST(Leftovers, AFolderThatWaitsForItsProcessesStays) {
