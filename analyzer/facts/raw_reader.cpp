@@ -76,14 +76,17 @@ Result<RawData> RawReader::read() {
 }
 
 Result<void> RawReader::readProcesses() {
-    GD_TRY(eachRow("SELECT process_id, start_ns, end_ns, ended, runtime FROM process ORDER BY process_id",
+    GD_TRY(eachRow(
+        "SELECT process_id, start_ns, end_ns, ended, runtime, exit_status FROM process ORDER BY process_id",
         [&](Statement& row) {
             m_processIndex[row.int64(0)] = m_data.processes.size();
             ProcessData& data = m_data.processes.emplace_back();
             data.processId = row.int64(0);
             data.startNs = row.int64(1);
             data.endNs = row.int64(2);
-            data.endedClosed = row.text(3) == "closed";
+            // One that left by _exit() or os._exit() says no goodbye, but its status is known; the status of
+            // a killed one is not.
+            data.endedClosed = row.text(3) == "closed" || !row.isNull(5);
             data.isCuda = row.text(4) == "cuda";
         }));
     GD_TRY(eachRow(

@@ -106,6 +106,17 @@ TEST(CaptureOutcome, AbandonedWhenTheFailureLiesOutsideTheFramesThatHoldIt) {
     EXPECT_EQ(trace.number("SELECT open_ns FROM capture_outcome"), 9'900);
 }
 
+TEST(CaptureOutcome, AKnownExitStatusIsAnOrderlyEnd) {
+    for (const bool known : {false, true}) {
+        TraceBuilder trace(10'000);
+        trace.capture(100, {});
+        ASSERT_TRUE(trace.db().exec(known ? "UPDATE process SET ended = 'unknown', exit_status = 0"
+                                          : "UPDATE process SET ended = 'unknown', exit_status = NULL"));
+        build(trace);
+        EXPECT_EQ(trace.number("SELECT process_closed FROM capture_outcome"), known ? 1 : 0);
+    }
+}
+
 TEST(CaptureOutcome, NotAbandonedWhenTheFailureComesFromInside) {
     TraceBuilder trace(10'000);
     trace.capture(100, {.beginStack = trace.stack({"begin@5", "region@10", "step@3", "main@1"})});
