@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spools and traces recorded on a GPU (tests/fixtures) through import (spools), facts, rules and report: what
 // was found once must be found for ever. What each must give stands in its expected.json.
+#include "tests/support/temporary_folder.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
@@ -53,34 +54,31 @@ Output run(const std::string& command) {
 class Fixture : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
-        m_work = fs::temp_directory_path() / ("gd-fixture-" + GetParam() + "-" + std::to_string(::getpid()));
-        fs::remove_all(m_work);
-        fs::create_directories(m_work);
         const fs::path spool = fs::path(GD_FIXTURES) / GetParam() / "spool";
         if (fs::exists(spool)) { // importing marks a spool as imported, so it works on a copy
-            fs::copy(spool, m_work / "spool", fs::copy_options::recursive);
-            fs::permissions(m_work / "spool", fs::perms::owner_all);
+            fs::copy(spool, m_work.path() / "spool", fs::copy_options::recursive);
+            fs::permissions(m_work.path() / "spool", fs::perms::owner_all);
         }
     }
-    void TearDown() override { fs::remove_all(m_work); }
 
     json expected() const {
         std::ifstream file(fs::path(GD_FIXTURES) / GetParam() / "expected.json");
         return json::parse(file);
     }
-    std::string trace() const { return m_work / "out.gdt"; }
+    std::string trace() const { return m_work.path() / "out.gdt"; }
     json report() const {
         const fs::path packed = fs::path(GD_FIXTURES) / GetParam() / "trace.gdt.gz";
         const Output made = fs::exists(packed)
             ? run("gzip -dc '" + packed.string() + "' > '" + trace() + "'")
-            : run("'" GD_PROGRAM "' import '" + (m_work / "spool").string() + "' -o '" + trace() + "' 2>&1");
+            : run("'" GD_PROGRAM "' import '" + (m_work.path() / "spool").string() + "' -o '" + trace()
+                + "' 2>&1");
         EXPECT_EQ(made.status, 0) << made.text;
         const Output report = run("'" GD_PROGRAM "' report '" + trace() + "' --format json --fail-on never");
         EXPECT_EQ(report.status, 0) << report.text;
         return json::parse(report.text, nullptr, false);
     }
 
-    fs::path m_work;
+    gd::test::TemporaryFolder m_work;
 };
 
 TEST_P(Fixture, GivesWhatItGaveOnTheDevice) {

@@ -71,16 +71,9 @@ pid_t spawn(const fs::path& folder, const std::map<std::string, std::string>& va
 } // namespace
 
 Workshop::Workshop() {
-    std::string name = testing::TempDir() + "gd-e2e-XXXXXX";
-    m_folder = mkdtemp(name.data());
     fs::create_directory(path("tmp"));
     fs::create_directory(path("run"));
     variables = {{"GRAPHDOCTOR_SPOOL_DIR", file("tmp")}, {"XDG_RUNTIME_DIR", file("run")}};
-}
-
-Workshop::~Workshop() {
-    std::error_code error;
-    fs::remove_all(m_folder, error);
 }
 
 std::vector<fs::path> Workshop::spools() const {
@@ -100,14 +93,14 @@ ProgramEnd Workshop::run(const std::vector<std::string>& command) const {
     const fs::path out = path("out." + std::to_string(++number));
     const fs::path err = path("err." + std::to_string(number));
     ProgramEnd end;
-    end.status = wait(spawn(m_folder, variables, command, out, err));
+    end.status = wait(spawn(m_folder.path(), variables, command, out, err));
     end.out = readFile(out);
     end.err = readFile(err);
     return end;
 }
 
 pid_t Workshop::start(const std::vector<std::string>& command) const {
-    return spawn(m_folder, variables, command, path("out"), path("err"));
+    return spawn(m_folder.path(), variables, command, path("out"), path("err"));
 }
 
 int Workshop::wait(pid_t pid) {

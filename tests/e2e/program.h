@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tests/support/temporary_folder.h"
+
 #include <nlohmann/json.hpp>
 
 #include <sys/types.h>
@@ -24,11 +26,8 @@ struct ProgramEnd {
 class Workshop {
 public:
     Workshop();
-    Workshop(const Workshop&) = delete;
-    Workshop& operator=(const Workshop&) = delete;
-    ~Workshop();
 
-    std::filesystem::path path(const std::string& name) const { return m_folder / name; }
+    std::filesystem::path path(const std::string& name) const { return m_folder.path() / name; }
     std::string file(const std::string& name) const { return path(name).string(); }
     // Folders of runs whose trace was not made yet.
     std::vector<std::filesystem::path> spools() const;
@@ -41,7 +40,7 @@ public:
     static int wait(pid_t pid); // status, 128 + n for signal n
 
 private:
-    std::filesystem::path m_folder;
+    TemporaryFolder m_folder;
 };
 
 std::string readFile(const std::filesystem::path& path);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/base/db.h"
 
+#include "tests/support/temporary_folder.h"
+
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,13 +19,7 @@ constexpr const char* kEndless
 
 class DbTest : public testing::Test {
 protected:
-    void SetUp() override {
-        folder = fs::temp_directory_path() / ("gd_db_test_" + std::to_string(::getpid()));
-        fs::create_directories(folder);
-    }
-    void TearDown() override { fs::remove_all(folder); }
-
-    std::string path(const std::string& name) const { return (folder / name).string(); }
+    std::string path(const std::string& name) const { return (folder.path() / name).string(); }
     std::string write(const std::string& name, const std::string& content) const {
         std::ofstream(path(name), std::ios::binary) << content;
         return path(name);
@@ -36,7 +31,7 @@ protected:
         return path("t.gdt");
     }
 
-    fs::path folder;
+    test::TemporaryFolder folder;
 };
 
 TEST_F(DbTest, ReadsBackWhatWasWritten) {
@@ -62,7 +57,7 @@ TEST_F(DbTest, OpeningNeverCreates) {
 TEST_F(DbTest, NamesWhatIsWrongWithAFile) {
     const auto message = [](const std::string& file) { return Db::openReadOnly(file).error().message; };
     EXPECT_NE(message(path("none")).find("No such file"), std::string::npos);
-    EXPECT_NE(message(folder.string()).find("not a regular file"), std::string::npos);
+    EXPECT_NE(message(folder.path().string()).find("not a regular file"), std::string::npos);
     EXPECT_NE(message(write("empty", "")).find("is empty"), std::string::npos);
     EXPECT_NE(
         message(write("text", std::string(4096, 'x'))).find("not a GraphDoctor trace"), std::string::npos);
@@ -90,7 +85,7 @@ TEST_F(DbTest, ReadingATraceInWalModeWritesNothingBesideIt) {
     }
     Db db = std::move(Db::openReadOnly(trace)).value();
     EXPECT_EQ(*db.queryInt64("SELECT count(*) FROM t"), 3);
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
 }
 
 TEST_F(DbTest, ExecReportsThePositionInTheWholeText) {

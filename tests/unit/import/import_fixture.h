@@ -5,9 +5,9 @@
 #include "analyzer/store/readers.h"
 #include "analyzer/store/trace.h"
 #include "tests/support/spool_writer.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -19,18 +19,10 @@ namespace gd::test {
 /// A folder of its own for each test, removed afterwards, and short ways to import and to ask.
 class ImportFixture : public testing::Test {
 protected:
-    void SetUp() override {
-        const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-        m_root = std::filesystem::temp_directory_path()
-            / (std::string("gd-import-") + info->test_suite_name() + "-" + info->name() + "-"
-                + std::to_string(::getpid()));
-        std::filesystem::remove_all(m_root);
-        std::filesystem::create_directories(m_root / "spool");
-    }
-    void TearDown() override { std::filesystem::remove_all(m_root); }
+    ImportFixture() { std::filesystem::create_directory(spool()); }
 
-    std::filesystem::path spool() const { return m_root / "spool"; }
-    std::filesystem::path out() const { return m_root / "out.gdt"; }
+    std::filesystem::path spool() const { return m_root.path() / "spool"; }
+    std::filesystem::path out() const { return m_root.path() / "out.gdt"; }
 
     Result<importer::ImportSummary> tryImport(importer::ImportOptions options = {}) {
         options.force = true;
@@ -73,7 +65,7 @@ protected:
     }
 
 private:
-    std::filesystem::path m_root;
+    TemporaryFolder m_root;
 };
 
 } // namespace gd::test

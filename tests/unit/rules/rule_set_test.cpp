@@ -2,10 +2,10 @@
 #include "analyzer/rules/rule_set.h"
 
 #include "sample_rule.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,19 +18,15 @@ using testing::HasSubstr;
 
 class RuleSetTest : public testing::Test {
 protected:
-    void SetUp() override {
-        folder = fs::temp_directory_path() / ("gd_rule_set_test_" + std::to_string(::getpid()));
-        fs::create_directories(folder / "performance");
-    }
-    void TearDown() override { fs::remove_all(folder); }
+    RuleSetTest() { std::filesystem::create_directory(folder.path() / "performance"); }
     void write(const std::string& name, const std::string& text) const {
-        std::ofstream(folder / name) << text;
+        std::ofstream(folder.path() / name) << text;
     }
     Result<RuleSet> load() const {
-        const std::vector<std::string> paths{folder.string()};
+        const std::vector<std::string> paths{folder.path().string()};
         return loadRules(paths);
     }
-    fs::path folder;
+    test::TemporaryFolder folder;
 };
 
 TEST_F(RuleSetTest, ReadsGroupsListsAndGoesOnAfterABrokenFile) {
@@ -64,7 +60,7 @@ TEST_F(RuleSetTest, BrokenListsAreNamed) {
 }
 
 TEST_F(RuleSetTest, MissingFolderIsAnError) {
-    const std::vector<std::string> paths{(folder / "none").string()};
+    const std::vector<std::string> paths{(folder.path() / "none").string()};
     EXPECT_THAT(loadRules(paths).error().message, HasSubstr("expected a rule or a folder of rules"));
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/environment.h"
 
-#include "tests/unit/run/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/unit/run/variables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "cli/run/find_run.h"
 
 #include "cli/run/control.h"
-#include "tests/unit/run/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

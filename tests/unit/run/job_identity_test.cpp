@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/job_identity.h"
 
-#include "tests/unit/run/temporary_folder.h"
+#include "tests/unit/run/variables.h"
 
 #include <gtest/gtest.h>
 

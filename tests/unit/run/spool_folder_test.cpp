@@ -2,7 +2,8 @@
 #include "cli/run/spool_folder.h"
 
 #include "collector/raw/ring_header.h"
-#include "tests/unit/run/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/unit/run/variables.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

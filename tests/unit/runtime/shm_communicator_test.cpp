@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/shm_communicator.h"
 
+#include "tests/support/temporary_folder.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,20 +19,7 @@ namespace gdt::comm {
 namespace {
 
 using namespace gdt::runtime;
-
-/// A folder of its own that goes away with the test.
-class Folder {
-public:
-    Folder() {
-        std::string pattern = testing::TempDir() + "gdt-comm-XXXXXX";
-        m_path = mkdtemp(pattern.data());
-    }
-    ~Folder() { std::filesystem::remove_all(m_path); }
-    [[nodiscard]] const std::string& path() const { return m_path; }
-
-private:
-    std::string m_path;
-};
+using gd::test::TemporaryFolder;
 
 /// Runs `rank` in a process per rank and returns what each gave back. The text is cut at 400 bytes.
 std::vector<std::string> runRanks(int size, const std::function<std::string(int)>& rank) {
@@ -62,7 +51,7 @@ std::vector<std::string> runRanks(int size, const std::function<std::string(int)
     return results;
 }
 
-ShmOptions optionsFor(const Folder& folder, int rank, int size) {
+ShmOptions optionsFor(const TemporaryFolder& folder, int rank, int size) {
     ShmOptions options;
     options.folder = folder.path();
     options.rank = rank;
@@ -100,7 +89,7 @@ struct Rank {
 } // namespace
 
 TEST(ShmCommunicator, SumsOverProcessesInSeveralRounds) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const auto results = runRanks(3, [&](int rank) -> std::string {
         ShmOptions options = optionsFor(folder, rank, 3);
         options.slotBytes = 1000; // 1,000 doubles take 8 rounds
@@ -119,8 +108,8 @@ TEST(ShmCommunicator, SumsOverProcessesInSeveralRounds) {
 }
 
 TEST(ShmCommunicator, LeavesNothingBehindAndIgnoresAStaleFile) {
-    const Folder folder;
-    const std::string file = folder.path() + "/world.rendezvous";
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "world.rendezvous";
     std::FILE* stale = std::fopen(file.c_str(), "w");
     ASSERT_NE(stale, nullptr);
     std::fputs("/graphdoctor-trainer-0-none", stale);
@@ -138,7 +127,7 @@ TEST(ShmCommunicator, LeavesNothingBehindAndIgnoresAStaleFile) {
 }
 
 TEST(ShmCommunicator, RunsAtEachReplayOfAGraph) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const auto results = runRanks(2, [&](int rank) -> std::string {
         Rank r(optionsFor(folder, rank, 2), 4, rank + 1);
         if (r.communicator == nullptr)
@@ -161,7 +150,7 @@ TEST(ShmCommunicator, RunsAtEachReplayOfAGraph) {
 }
 
 TEST(ShmCommunicator, NamesADifferentCount) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const auto results = runRanks(2, [&](int rank) -> std::string {
         Rank r(optionsFor(folder, rank, 2), 24, 1);
         if (r.communicator == nullptr)
@@ -179,7 +168,7 @@ TEST(ShmCommunicator, NamesADifferentCount) {
 }
 
 TEST(ShmCommunicator, NamesARankThatReplaysWhileTheOtherDoesNot) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const auto results = runRanks(2, [&](int rank) -> std::string {
         Rank r(optionsFor(folder, rank, 2), 8, 1);
         if (r.communicator == nullptr)
@@ -205,7 +194,7 @@ TEST(ShmCommunicator, NamesARankThatReplaysWhileTheOtherDoesNot) {
 }
 
 TEST(ShmCommunicator, NoticesADeadPeerBeforeTheTimeLimit) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const auto results = runRanks(2, [&](int rank) -> std::string {
         Rank r(optionsFor(folder, rank, 2), 8, 1);
         if (r.communicator == nullptr)
@@ -220,7 +209,7 @@ TEST(ShmCommunicator, NoticesADeadPeerBeforeTheTimeLimit) {
 }
 
 TEST(ShmCommunicator, GivesUpAfterTheTimeLimit) {
-    const Folder folder;
+    const TemporaryFolder folder;
     std::array<int, 2> done{};
     ASSERT_EQ(pipe(done.data()), 0);
     const auto results = runRanks(2, [&](int rank) -> std::string {
@@ -243,7 +232,7 @@ TEST(ShmCommunicator, GivesUpAfterTheTimeLimit) {
 }
 
 TEST(ShmCommunicator, AbortReachesThePeer) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const auto results = runRanks(2, [&](int rank) -> std::string {
         Rank r(optionsFor(folder, rank, 2), 8, 1);
         if (r.communicator == nullptr)
@@ -261,7 +250,7 @@ TEST(ShmCommunicator, AbortReachesThePeer) {
 }
 
 TEST(ShmCommunicator, SaysWhoDidNotCome) {
-    const Folder folder;
+    const TemporaryFolder folder;
     ShmOptions options = optionsFor(folder, 0, 2);
     options.timeoutNs = 50'000'000;
     std::string error;

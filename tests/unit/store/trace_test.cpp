@@ -2,10 +2,10 @@
 #include "analyzer/store/trace.h"
 
 #include "tests/support/other_user.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -18,21 +18,10 @@ using testing::HasSubstr;
 
 class TraceFile : public testing::Test {
 protected:
-    void SetUp() override {
-        m_folder = fs::temp_directory_path()
-            / (std::string("gd-store-") + testing::UnitTest::GetInstance()->current_test_info()->name() + "-"
-                + std::to_string(::getpid()));
-        fs::remove_all(m_folder);
-        fs::create_directories(m_folder);
-        fs::permissions(m_folder, fs::perms::all);
-    }
-    void TearDown() override {
-        std::error_code ignored;
-        fs::permissions(m_folder, fs::perms::all, ignored);
-        fs::remove_all(m_folder);
-    }
-    fs::path path() const { return m_folder / "a.gdt"; }
-    const fs::path& folder() const { return m_folder; }
+    // Another user reads and writes here too.
+    TraceFile() { fs::permissions(folder(), fs::perms::all); }
+    fs::path path() const { return folder() / "a.gdt"; }
+    const fs::path& folder() const { return m_folder.path(); }
 
     void write() {
         auto trace = NewTrace::create(path(), false);
@@ -48,7 +37,7 @@ protected:
     }
     std::size_t filesInFolder() const {
         return static_cast<std::size_t>(
-            std::distance(fs::directory_iterator(m_folder), fs::directory_iterator()));
+            std::distance(fs::directory_iterator(folder()), fs::directory_iterator()));
     }
     void execRaw(const std::string& sql) {
         auto db = Db::openReadWrite(path().string());
@@ -58,7 +47,7 @@ protected:
     }
 
 private:
-    fs::path m_folder;
+    test::TemporaryFolder m_folder;
 };
 
 TEST_F(TraceFile, IsWrittenUnderATemporaryNameAndOpens) {
