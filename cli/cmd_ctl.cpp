@@ -55,6 +55,8 @@ std::string stateText(const run::Control& control) {
     case RecordingLevel::History:
         return "stopped: only the history is recorded";
     default:
+        if (!control.isManual() && !control.windows().empty())
+            return fmt::format("level {} within {}, else the history", level, control.windows());
         return control.window() == 0 ? fmt::format("on, level {}", level)
                                      : fmt::format("on, level {}, window {}", level, control.window());
     }

@@ -65,7 +65,7 @@ Result<run::EnvironmentPlan> environmentFor(
         return fail(ErrorCode::notFound,
             "the collector of this installation is missing: {} is expected beside the program", library.path);
     return run::planEnvironment(
-        {library, spool.string(), output + ".spool", host, options.level, options.stepRange},
+        {library, spool.string(), output + ".spool", host, options.level, options.stepRange, options.windows},
         run::readVariable);
 }
 
@@ -77,6 +77,7 @@ run::Control::Start controlStart(const RunOptions& options, bool startsNow) {
     start.maxEventBytes = static_cast<std::uint64_t>(options.maxSizeBytes);
     start.countsFromNow = startsNow;
     start.stepRange = options.stepRange;
+    start.windows = options.windows;
     return start;
 }
 

@@ -3,8 +3,12 @@
 
 #include "analyzer/base/time.h"
 #include "cli/common.h"
+#include "cli/run/environment.h"
+
+#include <regex.h>
 
 #include <algorithm>
+#include <limits>
 #include <regex>
 
 namespace gd::cli {
@@ -14,17 +18,61 @@ constexpr std::string_view kExamples
     = "  graphdoctor run -- python3 train.py\n"
       "  graphdoctor run -o job-%h.gdt -- torchrun --nproc-per-node=8 train.py\n"
       "  srun graphdoctor run -o job-%q{SLURM_JOB_ID}-%h.gdt -- python3 train.py\n"
+      "  graphdoctor run --step-range '^train_step' --steps 100:120 -- python3 train.py\n"
+      "  graphdoctor run --delay 5min --duration 30s -- python3 train.py\n"
       "  graphdoctor run --fail-on error --report junit=gd.xml --report sarif=gd.sarif -- ./test-step\n"
       "  eval \"$(graphdoctor run --print-env)\"\n\n"
       "-o takes %h host, %p pid, %r rank, %q{VAR} a variable, %% a percent sign.\n"
+      "Outside --delay, --duration and --steps the history goes on (captures, graphs, allocations,\n"
+      "calls), device activity is off; graphdoctor ctl does the same by hand.\n"
       "The job keeps its stdin, stdout and stderr; the text report goes to stderr after it.\n\n"
       "Exit status: the command's own, 128 + n when signal n ended it, 127 not found, 126 not\n"
       "executable, 2 wrong usage, 3 the output was refused before the start. With --fail-on and\n"
       "a command that succeeded: 90 findings met, 91 the gate could not be evaluated.";
 
 // Options of later versions: known, so that the refusal can say so.
-constexpr const char* kLater[] = {"--delay", "--duration", "--steps", "--window", "--keep-last",
-    "--with-profiler", "--framework-hooks", "--self-check"};
+constexpr const char* kLater[]
+    = {"--window", "--keep-last", "--with-profiler", "--framework-hooks", "--self-check"};
+
+// What the collector reads: it knows POSIX patterns only.
+Result<void> checkLivePattern(const std::string& stepRange) {
+    regex_t pattern = {};
+    const std::string posix = run::posixPattern(stepRange);
+    if (regcomp(&pattern, posix.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+        return fail(ErrorCode::usage,
+            "--step-range {}: while the job runs, steps are found by POSIX patterns, and this is none",
+            stepRange);
+    regfree(&pattern);
+    return {};
+}
+
+Result<std::string> windowsFrom(const RunOptions& options) {
+    if (!options.steps.empty()) {
+        if (options.stepRange.empty())
+            return fail(ErrorCode::usage,
+                "--steps needs --step-range REGEX: while the job runs, only its ranges tell where a step "
+                "ends");
+        if (!options.delay.empty() || !options.duration.empty())
+            return fail(ErrorCode::usage, "--steps and --delay or --duration exclude each other");
+        GD_TRY_ASSIGN(const auto steps, parseSteps(options.steps));
+        GD_TRY(checkLivePattern(options.stepRange));
+        const bool open = steps.second == std::numeric_limits<std::int64_t>::max();
+        return open ? fmt::format("steps={}", steps.first)
+                    : fmt::format("steps={}:{}", steps.first, steps.second);
+    }
+    std::string out;
+    if (!options.delay.empty()) {
+        GD_TRY_ASSIGN(const std::int64_t ns, base::parseDuration(options.delay).context("--delay"));
+        out = fmt::format("delay={}", ns);
+    }
+    if (!options.duration.empty()) {
+        GD_TRY_ASSIGN(const std::int64_t ns, base::parseDuration(options.duration).context("--duration"));
+        if (ns == 0)
+            return fail(ErrorCode::usage, "--duration {}: nothing would be recorded", options.duration);
+        out += fmt::format("{}duration={}", out.empty() ? "" : ",", ns);
+    }
+    return out;
+}
 
 Result<void> check(RunOptions& options) {
     GD_TRY_ASSIGN(options.reports, parseReportWishes(options.reportTexts));
@@ -37,6 +85,7 @@ Result<void> check(RunOptions& options) {
                 error.what());
         }
     }
+    GD_TRY_ASSIGN(options.windows, windowsFrom(options));
     if (options.printEnv && !options.command.empty())
         return fail(ErrorCode::usage, "--print-env prints variables and runs no command");
     if (!options.printEnv && options.command.empty())
@@ -54,6 +103,13 @@ void addOptions(CLI::App& app, RunOptions& options) {
         ->capture_default_str();
     app.add_option("--step-range", options.stepRange, "steps are the ranges whose name matches")
         ->type_name("REGEX");
+    app.add_option("--delay", options.delay, "record only from this time after the start of the run on")
+        ->type_name("DUR");
+    app.add_option("--duration", options.duration, "record for this long, from --delay or the start on")
+        ->type_name("DUR");
+    app.add_option("--steps", options.steps,
+           "record only these steps, counted from 0 in each process; needs --step-range")
+        ->type_name("A:B");
     app.add_option("--max-size", options.maxSize, "events a process may write to the spool; then it stops")
         ->type_name("SIZE")
         ->capture_default_str();

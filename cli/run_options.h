@@ -19,6 +19,10 @@ struct RunOptions {
     std::string output; // pattern of -o, empty = the default name
     std::string level = "standard";
     std::string stepRange;
+    std::string delay; // as given, empty = none
+    std::string duration;
+    std::string steps;
+    std::string windows; // the three as raw::kEnvWindow wants them, empty = record everything
     std::string maxSize = "4GB";
     std::int64_t maxSizeBytes = 0;
     bool redact = false;

@@ -214,7 +214,7 @@ struct Step {
     std::int64_t endNs = 0;
     std::int32_t threadId = 0;
     std::string name;
-    enum class Kind : std::uint8_t { warmup, steady, excluded } kind = Kind::warmup;
+    enum class Kind : std::uint8_t { warmup, steady, excluded, outside } kind = Kind::warmup;
     bool steady() const { return kind == Kind::steady; }
 };
 
@@ -225,6 +225,13 @@ struct CoverageSpan {
     std::int64_t toNs = 0;
     CoverageState state = CoverageState::absent;
     std::string reason;
+};
+
+// What was asked to be recorded from this time on.
+struct RecordingState {
+    std::int64_t timeNs = 0;
+    bool off = false; // not even calls
+    bool work = false; // device activity
 };
 
 struct Thread {
@@ -253,6 +260,8 @@ struct ProcessData {
     std::vector<CommOp> commOps; // by time
     std::vector<Comm> comms;
     std::map<std::string, std::vector<CoverageSpan>, std::less<>> coverage;
+
+    std::vector<RecordingState> recording; // by time; empty = unknown
 
     std::vector<Step> steps; // filled by the step fact; by start
     std::unordered_map<std::int64_t, std::int32_t> graphIndex;

@@ -123,6 +123,13 @@ Result<void> RawReader::readNames() {
 }
 
 Result<void> RawReader::readCoverage() {
+    GD_TRY(
+        eachRow("SELECT process_id, time_ns, level FROM recording_state ORDER BY rowid", [&](Statement& row) {
+            const std::string_view level = row.text(2);
+            if (ProcessData* data = process(row.int64(0)))
+                data->recording.push_back(
+                    {row.int64(1), level == "off", level != "off" && level != "history"});
+        }));
     return eachRow("SELECT process_id, source, from_ns, to_ns, state, reason FROM coverage "
                    "ORDER BY process_id, source, from_ns",
         [&](Statement& row) {

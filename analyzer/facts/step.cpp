@@ -55,12 +55,52 @@ void exclude(ProcessData& process, const Range& range, std::int64_t medianNs) {
     }
 }
 
+// What was recorded at the least and at the most during each step.
+struct Recorded {
+    bool everOff = false;
+    bool alwaysWork = true;
+};
+
+std::vector<Recorded> recordedDuring(const ProcessData& process) {
+    std::vector<Recorded> out(process.steps.size());
+    for (std::size_t i = 0; i < process.steps.size(); ++i) {
+        const Step& step = process.steps[i];
+        // The state at the start of the step, and those that began inside it.
+        auto state = std::upper_bound(process.recording.begin(), process.recording.end(), step.startNs,
+            [](std::int64_t time, const RecordingState& other) { return time < other.timeNs; });
+        if (state != process.recording.begin())
+            --state;
+        for (; state != process.recording.end() && state->timeNs < step.endNs; ++state) {
+            out[i].everOff = out[i].everOff || state->off;
+            out[i].alwaysWork = out[i].alwaysWork && state->work;
+        }
+    }
+    return out;
+}
+
+// Steps that were not recorded as the others: with recording off nothing is known about them, and without
+// device activity they say nothing beside steps that have it.
+void takeOutside(ProcessData& process, std::size_t warmup) {
+    if (process.recording.empty())
+        return;
+    const std::vector<Recorded> recorded = recordedDuring(process);
+    const bool anyWork
+        = std::any_of(recorded.begin(), recorded.end(), [](const Recorded& r) { return r.alwaysWork; });
+    for (std::size_t i = warmup; i < process.steps.size(); ++i) {
+        if (recorded[i].everOff || (anyWork && !recorded[i].alwaysWork))
+            process.steps[i].kind = Step::Kind::outside;
+    }
+}
+
 void classify(const RawData& raw, ProcessData& process) {
     const std::size_t warmup = warmupSteps(process);
     std::vector<std::int64_t> durations;
     for (std::size_t i = 0; i < process.steps.size(); ++i) {
         Step& step = process.steps[i];
         step.kind = i < warmup ? Step::Kind::warmup : Step::Kind::steady;
+    }
+    takeOutside(process, warmup);
+    for (const Step& step : process.steps) {
         if (step.steady())
             durations.push_back(step.endNs - step.startNs);
     }
@@ -101,7 +141,17 @@ void linkReplays(ProcessData& process) {
 }
 
 const char* name(Step::Kind kind) {
-    return kind == Step::Kind::warmup ? "warmup" : kind == Step::Kind::steady ? "steady" : "excluded";
+    switch (kind) {
+    case Step::Kind::warmup:
+        return "warmup";
+    case Step::Kind::steady:
+        return "steady";
+    case Step::Kind::outside:
+        return "outside";
+    case Step::Kind::excluded:
+        break;
+    }
+    return "excluded";
 }
 
 Result<void> write(Db& db, const ProcessData& process, const std::string& method) {

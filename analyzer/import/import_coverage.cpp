@@ -234,6 +234,20 @@ Result<void> writeSource(
     return {};
 }
 
+Result<void> writeRecordingStates(ProcessImport& process) {
+    GD_TRY_ASSIGN(Statement insert,
+        process.db().prepare(
+            "INSERT INTO recording_state(process_id, time_ns, level, window) VALUES (?, ?, ?, ?)"));
+    std::vector<raw::ControlState> states = process.raw().controlStates;
+    std::stable_sort(
+        states.begin(), states.end(), [](const auto& a, const auto& b) { return a.timeNs < b.timeNs; });
+    for (const raw::ControlState& state : states) {
+        if (const std::string_view level = recordingLevelName(state.level); !level.empty())
+            GD_TRY(insert.runWith(process.processId(), process.time(state.timeNs), level, state.window));
+    }
+    return {};
+}
+
 } // namespace
 
 Result<void> importCoverage(ProcessImport& process) {
@@ -255,7 +269,7 @@ Result<void> importCoverage(ProcessImport& process) {
 #define GD_WRITE_SOURCE(number, name) GD_TRY(writeSource(process, insert, CoverageSource::name, losses));
     GD_COVERAGE_SOURCES(GD_WRITE_SOURCE)
 #undef GD_WRITE_SOURCE
-    return {};
+    return writeRecordingStates(process);
 }
 
 } // namespace gd::importer

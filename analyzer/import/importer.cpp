@@ -282,7 +282,6 @@ private:
     }
 
     Result<void> writeMeta(const std::vector<Candidate>& candidates, std::span<const fs::path> folders) {
-        constexpr std::array<std::string_view, 5> kLevels{"off", "history", "light", "standard", "full"};
         std::map<std::string, std::string> meta;
         meta["format"] = store::kTraceFormat;
         meta["start_unix_ns"] = std::to_string(m_startUnixNs);
@@ -296,7 +295,8 @@ private:
         meta["redacted"] = m_options.redactKey ? "1" : "0";
         meta["runtime_seen"] = m_summary.runtimeSeen ? "1" : "0";
         meta["clean_shutdown"] = m_allClosed ? "1" : "0";
-        meta["level"] = m_level < kLevels.size() ? kLevels[m_level] : "unknown";
+        const std::string_view level = recordingLevelName(m_level);
+        meta["level"] = level.empty() ? "unknown" : level;
         if (!candidates.empty())
             meta["host"] = m_cleaner.clean(candidates.front().segment.name.host);
         if (!m_options.stepRange.empty())

@@ -192,6 +192,11 @@ std::string_view coverageStateName(std::uint32_t state) {
     return state < kNames.size() ? kNames[state] : kNames[0];
 }
 
+std::string_view recordingLevelName(std::uint32_t level) {
+    constexpr std::array<std::string_view, 5> kNames{"off", "history", "light", "standard", "full"};
+    return level < kNames.size() ? kNames[level] : std::string_view();
+}
+
 std::uint32_t apiClass(std::uint16_t api) {
     const ApiRow* row = find(api);
     return row == nullptr ? std::uint32_t{GD_API_CLASS_OTHER} : row->apiClass;

@@ -18,6 +18,7 @@ std::string_view dtypeName(std::uint16_t dtype); // gd_rt_dtype
 std::string_view commSourceName(std::uint16_t source); // raw::CommSource
 std::string_view coverageSourceName(std::uint32_t source); // raw::CoverageSource, empty = unknown
 std::string_view coverageStateName(std::uint32_t state); // raw::CoverageState
+std::string_view recordingLevelName(std::uint32_t level); // raw::RecordingLevel, empty = unknown
 
 // A gd_api_id's class (gd_api_class) and the driver's name, empty for unknown ids.
 std::uint32_t apiClass(std::uint16_t api);

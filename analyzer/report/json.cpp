@@ -66,6 +66,16 @@ Json traceJson(const Report& report) {
     trace["steps"] = steps;
     Json overhead;
     put(overhead, "ratio", report.overhead.ratio, report.overhead.reason);
+    if (report.overhead.ratio) {
+        const auto side = [](const Overhead::Side& s) {
+            return Json{
+                {"steps", s.steps}, {"median_ns", s.medianNs}, {"low_ns", s.lowNs}, {"high_ns", s.highNs}};
+        };
+        overhead["process_id"] = report.overhead.processId;
+        overhead["bare_means"] = report.overhead.historyOnly ? "history" : "off";
+        overhead["recorded"] = side(report.overhead.recorded);
+        overhead["bare"] = side(report.overhead.bare);
+    }
     trace["overhead"] = overhead;
     return trace;
 }

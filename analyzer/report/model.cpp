@@ -209,11 +209,11 @@ Result<Report> readTrace(Db& trace, const std::string& path) {
     report.runtimeSeen = textOf(meta, "runtime_seen") != "0";
     report.exitStatus = numberOf(meta, "exit_status");
     report.exitSignal = numberOf(meta, "exit_signal");
-    report.overhead.reason = "recording was not switched off and on again during this run";
     GD_TRY(readProcesses(trace, report));
     GD_TRY(readIssues(trace, report));
     GD_TRY(readVitals(trace, report));
     GD_TRY(readSteps(trace, report));
+    GD_TRY_ASSIGN(report.overhead, measureOverhead(trace));
     return report;
 }
 

@@ -67,10 +67,25 @@ struct StepInfo {
 };
 
 // What recording cost the job, measured inside the trace; without `ratio` `reason` says why it is unknown.
+// Steps are those after the warm-up of the one process that has most of both kinds; those in which recording
+// changed belong to neither.
 struct Overhead {
-    std::optional<double> ratio; // recorded ÷ bare step time
+    struct Side {
+        std::int64_t steps = 0;
+        std::int64_t medianNs = 0;
+        std::int64_t lowNs = 0; // a quarter of the steps is shorter
+        std::int64_t highNs = 0; // a quarter is longer
+    };
+    std::optional<double> ratio; // median of recorded ÷ median of bare steps
     std::string reason;
+    bool historyOnly = false; // "bare" steps still had their calls recorded
+    std::int64_t processId = 0;
+    Side recorded;
+    Side bare;
 };
+
+// Measures it from `step` and `recording_state`.
+Result<Overhead> measureOverhead(Db& trace);
 
 // What the user asked to see. Steps are inclusive on both sides.
 struct Filter {

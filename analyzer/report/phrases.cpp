@@ -200,8 +200,21 @@ std::string stepsText(const Report& report) {
 std::string overheadText(const Report& report) {
     if (!report.overhead.ratio)
         return fmt::format("Overhead of recording: not measured, because {}.", report.overhead.reason);
-    return fmt::format("Overhead of recording, measured in this run: {:+.2f} % of the step time.",
-        (*report.overhead.ratio - 1) * 100);
+    const Overhead& overhead = report.overhead;
+    std::string who;
+    if (report.processes.size() > 1) {
+        const ProcessInfo* process = report.process(overhead.processId);
+        who = process != nullptr && process->rank ? fmt::format(" (rank {})", *process->rank)
+                                                  : fmt::format(" (process {})", overhead.processId);
+    }
+    const auto side = [](const Overhead::Side& s) {
+        return fmt::format("{} in {} (half of them {} to {})", base::formatDuration(s.medianNs),
+            plural(s.steps, "step"), base::formatDuration(s.lowNs), base::formatDuration(s.highNs));
+    };
+    return fmt::format("Overhead of recording, measured in this run{}: {:+.2f} % of the step time; median "
+                       "with recording {}, {} {}.",
+        who, (*overhead.ratio - 1) * 100, side(overhead.recorded),
+        overhead.historyOnly ? "with the history alone" : "without", side(overhead.bare));
 }
 
 std::string filterText(const Report& report) {

@@ -35,6 +35,14 @@ CREATE TABLE coverage (
 ) STRICT;
 CREATE INDEX coverage_by_source ON coverage (source, process_id, from_ns);
 
+-- What was asked to be recorded, from each time on until the process's next row or its end. Rows are in order of time.
+CREATE TABLE recording_state (
+  process_id INTEGER NOT NULL, -- process
+  time_ns INTEGER NOT NULL, -- when it took effect
+  level TEXT NOT NULL, -- 'off' (step ranges only) | 'history' (no device activity) | 'light' | 'standard' | 'full'
+  window INTEGER NOT NULL -- number of the recording window, 0 before the first
+) STRICT;
+
 -- Interned text: kernel names, paths, range names.
 CREATE TABLE string (
   string_id INTEGER PRIMARY KEY, -- unique in the trace

@@ -11,7 +11,7 @@ CREATE TABLE step (
   end_ns INTEGER NOT NULL, -- end
   thread_id INTEGER, -- thread whose ranges or launches gave it
   method TEXT NOT NULL, -- 'step_range' | 'known_range' | 'launch_period' | 'optimizer_period'
-  kind TEXT NOT NULL, -- 'warmup' | 'steady' | 'excluded' (checkpoint, evaluation or logging)
+  kind TEXT NOT NULL, -- 'warmup' | 'steady' | 'excluded' (checkpoint, evaluation or logging) | 'outside' (of the recording windows)
   name TEXT, -- range name, NULL for periods
   replays INTEGER NOT NULL, -- replays launched in it
   captures INTEGER NOT NULL, -- captures begun in it

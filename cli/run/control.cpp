@@ -75,6 +75,8 @@ Result<Control> Control::create(const std::filesystem::path& spool, const Start&
     // A longer pattern is only missing in `ctl report`; processes get it from their environment.
     if (start.stepRange.size() < sizeof page->stepRange)
         start.stepRange.copy(page->stepRange, start.stepRange.size());
+    if (start.windows.size() < sizeof page->windows)
+        start.windows.copy(page->windows, start.windows.size());
     page->generation = 1;
     std::atomic_ref(page->magic).store(raw::kControlMagic, std::memory_order_release);
     return Control(page);
@@ -137,6 +139,10 @@ raw::RecordingLevel Control::wantedLevel() const {
 
 std::string Control::stepRange() const {
     return {m_page->stepRange, strnlen(m_page->stepRange, sizeof m_page->stepRange)};
+}
+
+std::string Control::windows() const {
+    return {m_page->windows, strnlen(m_page->windows, sizeof m_page->windows)};
 }
 
 void Control::setLevel(raw::RecordingLevel level) {

@@ -25,6 +25,7 @@ public:
         std::uint64_t maxEventBytes = 0; // per process, 0 = unlimited
         bool countsFromNow = false; // windows in time count from this moment, not from each process's start
         std::string stepRange;
+        std::string windows; // value of raw::kEnvWindow
     };
     // Makes the page; the magic is stored last, so that a reader sees all of it or nothing.
     static Result<Control> create(const std::filesystem::path& spool, const Start& start);
@@ -49,6 +50,7 @@ public:
     raw::RecordingLevel wantedLevel() const;
     std::uint32_t parentPid() const { return m_page->parentPid; }
     std::string stepRange() const;
+    std::string windows() const; // of the command line, empty = none
 
 private:
     explicit Control(raw::ControlPage* page)

@@ -48,14 +48,40 @@ CollectorLibrary inspectCollector(const std::string& path) {
     return library;
 }
 
+std::string posixPattern(std::string_view text) {
+    std::string out;
+    bool inBrackets = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const std::string_view two = text.substr(i, 2);
+        if (two == "\\d") {
+            out += inBrackets ? "0-9" : "[0-9]";
+            ++i;
+        } else if (two.size() == 2 && two[0] == '\\') {
+            out += two;
+            ++i;
+        } else if (!inBrackets && text.substr(i, 3) == "(?:") {
+            out += '(';
+            i += 2;
+        } else {
+            inBrackets = inBrackets ? text[i] != ']' : text[i] == '[';
+            out += text[i];
+        }
+    }
+    return out;
+}
+
 EnvironmentPlan planEnvironment(const EnvironmentWish& wish, const ReadVariable& read) {
     EnvironmentPlan plan;
     plan.set = {{raw::kEnvSpool, wish.spool}, {raw::kEnvLevel, wish.level}, {raw::kEnvParentHost, wish.host},
         {raw::kEnvRemoteSpool, wish.remoteSpool}};
-    if (wish.stepRange.empty())
-        plan.unset.emplace_back(raw::kEnvStepRange);
-    else
-        plan.set.emplace_back(raw::kEnvStepRange, wish.stepRange);
+    const auto setOrUnset = [&](const char* name, const std::string& value) {
+        if (value.empty())
+            plan.unset.emplace_back(name);
+        else
+            plan.set.emplace_back(name, value);
+    };
+    setOrUnset(raw::kEnvStepRange, posixPattern(wish.stepRange));
+    setOrUnset(raw::kEnvWindow, wish.windows);
     const std::string& library = wish.collector.path;
     if (wish.collector.runtimeTable)
         plan.set.emplace_back(raw::kEnvTool, library);

@@ -27,6 +27,7 @@ struct EnvironmentWish {
     std::string host;
     std::string level;
     std::string stepRange; // empty = none
+    std::string windows; // value of raw::kEnvWindow, empty = none
 };
 
 // Variables of another tool that keep their value: what they would have given is not recorded.
@@ -41,6 +42,10 @@ struct EnvironmentPlan {
     std::vector<std::string> unset; // ours from an outer run that must not leak into this one
     std::vector<KeptVariable> kept;
 };
+
+// The same pattern for POSIX extended matching: \d and (?: are written out. What else differs between the two
+// dialects (look-ahead, lazy repeats) stays as it is.
+std::string posixPattern(std::string_view ecmaScript);
 
 // What the job's environment needs so that every process of it, grandchildren too, loads the collector.
 EnvironmentPlan planEnvironment(const EnvironmentWish& wish, const ReadVariable& read);

@@ -140,14 +140,14 @@ template <class Message> void mark(const Name* domain, Message message) {
     }
 }
 template <class Message> int push(const Name* domain, Message message) {
-    if (sink::enabled()) {
+    if (sink::rangesWanted()) {
         const Attributes attributes(message);
         report(GD_RT_RANGE_PUSH, domain, &attributes, 0);
     }
     return t_depths.push(domain);
 }
 int pop(const Name* domain) {
-    if (sink::enabled()) {
+    if (sink::rangesWanted()) {
         report(GD_RT_RANGE_POP, domain, nullptr, 0);
     }
     return t_depths.pop(domain);

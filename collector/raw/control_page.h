@@ -38,6 +38,7 @@ struct ControlPage {
     std::int64_t startNs; ///< CLOCK_MONOTONIC of the run's start; 0: each process counts from its own
     std::uint32_t wantedLevel; ///< RecordingLevel of the run, to which `ctl start` returns
     std::uint32_t manual; ///< 1: `ctl` decides, windows of the command line no longer apply; atomic
+    char windows[64]; ///< raw::kEnvWindow of the run, 0-terminated; empty = none
     char stepRange[1024]; ///< --step-range of the run, 0-terminated; empty = none
 };
 static_assert(sizeof(ControlPage) <= kControlPageBytes);

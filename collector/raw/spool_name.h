@@ -21,6 +21,8 @@ inline constexpr char kEnvLevel[] = "GRAPHDOCTOR_LEVEL"; ///< used when there is
 inline constexpr char kEnvRingBytes[] = "GRAPHDOCTOR_RING_BYTES"; ///< ring size a process, default 16 MiB
 inline constexpr char kEnvStepRange[]
     = "GRAPHDOCTOR_STEP_RANGE"; ///< --step-range: matching ranges go to history
+inline constexpr char kEnvWindow[]
+    = "GRAPHDOCTOR_WINDOW"; ///< "delay=NS,duration=NS" (either alone) or "steps=A:B" (inclusive; B may lack)
 inline constexpr char kEnvParentHost[] = "GRAPHDOCTOR_PARENT_HOST"; ///< host of `graphdoctor run`
 inline constexpr char kEnvRemoteSpool[]
     = "GRAPHDOCTOR_REMOTE_SPOOL"; ///< <output>.spool, for processes elsewhere

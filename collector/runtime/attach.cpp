@@ -116,7 +116,7 @@ void commOp(const gd_rt_comm_op* op) {
     sink::commOp(current(op), raw::CommSource::Runtime);
 }
 void range(const gd_rt_range* range) {
-    if (sink::enabled()) {
+    if (sink::rangesWanted()) {
         sink::range(current(range));
     }
 }

@@ -10,6 +10,9 @@
 
 #include <cstring>
 #include <ctime>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace gd::session {
 
@@ -36,9 +39,12 @@ void* Keeper::run(void* self) noexcept {
 void Keeper::loop() noexcept {
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
+    m_wanted = m_session.wantedLevel;
     if (const raw::ControlPage* page = m_session.control.load(); page != nullptr) {
-        m_window = load(page->window);
+        m_pageWindow = load(page->window);
     }
+    m_opened = m_session.window.isSet() && m_level > raw::RecordingLevel::History ? 1 : 0;
+    m_window = m_pageWindow + m_opened;
     writeControlState();
     pollModules(true);
     sayPython();
@@ -55,13 +61,13 @@ void Keeper::loop() noexcept {
     wakeAll(m_session.introduced);
     for (unsigned tick = 1;; ++tick) {
         greetSources(false);
-        const timespec pause{0, kTickNs};
-        nanosleep(&pause, nullptr);
+        rest();
         if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
             continue;
         }
         const std::int64_t nowNs = monotonicNs();
         pollControlPage();
+        followLevel(nowNs);
         pollModules(false);
         sayPython();
         forEachSource([nowNs](const SourceHooks& hooks) {
@@ -92,6 +98,28 @@ void Keeper::greetSources(bool onlyQuick) noexcept {
     }
 }
 
+void Keeper::rest() noexcept {
+    const timespec pause{0, kTickNs};
+    syscall(SYS_futex, &m_session.keeperWake, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
+    m_session.keeperWake.store(0, std::memory_order_relaxed);
+}
+
+void Keeper::followLevel(std::int64_t nowNs) noexcept {
+    const raw::RecordingLevel level = windowedLevel(m_session, m_wanted, nowNs);
+    constexpr auto kHistory = raw::RecordingLevel::History;
+    m_opened += m_session.window.isSet() && level > kHistory && m_level <= kHistory ? 1 : 0;
+    const std::uint32_t window = m_pageWindow + m_opened;
+    if (level == m_level && window == m_window) {
+        return;
+    }
+    changeLevel(level, window);
+    for (unsigned i = 0; i < sourceCount(); ++i) {
+        if (m_isGreeted[i] && source(i)->levelChanged != nullptr) {
+            source(i)->levelChanged(level, window);
+        }
+    }
+}
+
 void Keeper::pollControlPage() noexcept {
     const raw::ControlPage* mapped = m_session.control.load(std::memory_order_relaxed);
     if (mapped == nullptr) {
@@ -104,16 +132,8 @@ void Keeper::pollControlPage() noexcept {
         return;
     }
     m_generation = generation;
-    const raw::RecordingLevel level = initialLevel(&page);
-    const std::uint32_t window = load(page.window);
-    if (level != m_level || window != m_window) {
-        changeLevel(level, window);
-        for (unsigned i = 0; i < sourceCount(); ++i) {
-            if (m_isGreeted[i] && source(i)->levelChanged != nullptr) {
-                source(i)->levelChanged(level, window);
-            }
-        }
-    }
+    m_wanted = initialLevel(&page);
+    m_pageWindow = load(page.window);
     const std::uint32_t flush = load(page.flushRequest);
     if (flush != m_flush) {
         m_flush = flush;
@@ -131,6 +151,7 @@ void Keeper::changeLevel(raw::RecordingLevel level, std::uint32_t window) noexce
     m_window = window;
     if (level == raw::RecordingLevel::Off) {
         publishLevel(level);
+        m_session.offCount.fetch_add(1, std::memory_order_relaxed);
         // What happens from now on is not seen: an open capture may end, so it must not look as if it never
         // did.
         SpinGuard guard(m_session.captureLock);

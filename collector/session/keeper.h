@@ -11,7 +11,8 @@
 namespace gd::session {
 
 /// The collector's own thread: writes the process's facts, watches the control page and loaded modules,
-/// renames threads, and calls the hooks of the sources, every 50 ms.
+/// renames threads, and calls the hooks of the sources, every 50 ms, or at once
+/// when a step opens or closes the recording window.
 class Keeper {
 public:
     explicit Keeper(SessionState& session) noexcept
@@ -22,7 +23,9 @@ private:
     static void* run(void* self) noexcept;
     void loop() noexcept;
     void greetSources(bool onlyQuick) noexcept;
+    void rest() noexcept;
     void pollControlPage() noexcept;
+    void followLevel(std::int64_t nowNs) noexcept;
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
@@ -36,7 +39,10 @@ private:
     bool m_isGreeted[kMaxSources] = {};
     std::uint32_t m_generation = 0;
     std::uint32_t m_flush = 0;
-    std::uint32_t m_window = 0;
+    std::uint32_t m_window = 0; ///< last one written
+    std::uint32_t m_pageWindow = 0; ///< number on the control page
+    std::uint32_t m_opened = 0; ///< windows that the command line opened
+    raw::RecordingLevel m_wanted = raw::RecordingLevel::Off;
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;

@@ -291,4 +291,19 @@ raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept {
     return raw::RecordingLevel::Standard;
 }
 
+raw::RecordingLevel windowedLevel(
+    const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs) noexcept {
+    if (!session.window.isSet() || wanted <= raw::RecordingLevel::History) {
+        return wanted;
+    }
+    if (const raw::ControlPage* page = session.control.load(std::memory_order_relaxed); page != nullptr) {
+        auto& manual = const_cast<std::uint32_t&>(page->manual);
+        if (std::atomic_ref(manual).load(std::memory_order_acquire) != 0) {
+            return wanted;
+        }
+    }
+    const bool inside = session.window.holds(nowNs, session.stepsEnded.load(std::memory_order_acquire));
+    return inside ? wanted : raw::RecordingLevel::History;
+}
+
 } // namespace gd::session

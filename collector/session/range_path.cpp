@@ -5,6 +5,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace gd::session {
 
@@ -55,6 +58,21 @@ bool popRange(ThreadState& thread, raw::StringRef domain) noexcept {
         }
     }
     return false;
+}
+
+void stepEnded(SessionState& session, const ThreadState& thread) noexcept {
+    const unsigned depth = thread.openRangeCount < ThreadState::kMaxOpenRanges ? thread.openRangeCount
+                                                                               : ThreadState::kMaxOpenRanges;
+    for (unsigned i = 0; i < depth; ++i) {
+        if (thread.openRanges[i].isStep) {
+            return;
+        }
+    }
+    const std::uint64_t ended = session.stepsEnded.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (session.window.turnsAt(ended)) {
+        session.keeperWake.store(1, std::memory_order_release);
+        syscall(SYS_futex, &session.keeperWake, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
 }
 
 raw::StringRef rangePath(SessionState& session, ThreadState& thread) noexcept {

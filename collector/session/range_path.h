@@ -15,6 +15,9 @@ void pushRange(ThreadState& thread, raw::StringRef domain, raw::StringRef name, 
     bool isStep) noexcept;
 /// Closes the innermost range of `domain`. Returns whether it was a step.
 bool popRange(ThreadState& thread, raw::StringRef domain) noexcept;
+/// A step range was popped: counts it unless it lies inside another, and wakes the collector's own thread
+/// when that opens or closes the recording window.
+void stepEnded(SessionState& session, const ThreadState& thread) noexcept;
 /// A range of this name delimits steps (GRAPHDOCTOR_STEP_RANGE, else the usual names). Remembered by name.
 bool isStepName(SessionState& session, raw::StringRef name, const char* text) noexcept;
 

@@ -150,7 +150,10 @@ SessionState* openSession() noexcept {
         auto& generation = const_cast<std::uint32_t&>(control->generation);
         session->firstGeneration = std::atomic_ref(generation).load(std::memory_order_acquire);
     }
-    session->firstLevel = initialLevel(control);
+    const std::int64_t runStartNs = control != nullptr ? control->startNs : 0;
+    session->window.open(getenv(raw::kEnvWindow), runStartNs != 0 ? runStartNs : session->identity.startNs);
+    session->wantedLevel = initialLevel(control);
+    session->firstLevel = windowedLevel(*session, session->wantedLevel, session->identity.startNs);
     void* drainerMemory = mapMemory(sizeof(Drainer));
     void* keeperMemory = mapLastingObject(sizeof(Keeper));
     if (drainerMemory == nullptr || keeperMemory == nullptr) {

@@ -41,29 +41,31 @@ inline SessionState* currentSession() noexcept {
     return processPageNow.load(std::memory_order_acquire)->session.load(std::memory_order_acquire);
 }
 
+/// Asks an Entry to open while the level is off, too, on a thread that has recorded before: for what must
+/// follow the job even then.
+struct AlsoWhenOff { };
+
 /// Brackets every entry into the collector: finds the thread's state, refuses re-entry, keeps errno.
 class Entry {
 public:
-    Entry() noexcept {
+    explicit Entry(AlsoWhenOff) noexcept {
         const ProcessPage* page = processPageNow.load(std::memory_order_acquire);
-        const std::uint32_t word = page->word.load(std::memory_order_acquire);
-        if (word == kWordOff) {
+        if (page->word.load(std::memory_order_acquire) != kWordOff) {
+            enter(*page);
             return;
         }
-        m_errno = errno;
         ThreadState* thread = threadNow;
-        if (word == kWordUnknown || thread == nullptr
-            || thread->session != page->session.load(std::memory_order_relaxed)) [[unlikely]] {
-            thread = enterSlowly();
+        const SessionState* session = page->session.load(std::memory_order_acquire);
+        if (thread != nullptr && session != nullptr && thread->session == session
+            && session->stopped.load(std::memory_order_relaxed) == 0) {
+            m_errno = errno;
+            take(thread);
         }
-        if (thread != nullptr && thread->lane.busy.load(std::memory_order_relaxed) == 0) {
-            thread->lane.busy.store(1, std::memory_order_relaxed);
-            // The drainer's membarrier orders this store before what follows; here only the compiler must
-            // not.
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-            m_thread = thread;
-        } else {
-            errno = m_errno;
+    }
+    Entry() noexcept {
+        const ProcessPage* page = processPageNow.load(std::memory_order_acquire);
+        if (page->word.load(std::memory_order_acquire) != kWordOff) {
+            enter(*page);
         }
     }
     ~Entry() {
@@ -80,6 +82,27 @@ public:
     SessionState& session() const noexcept { return *m_thread->session; }
 
 private:
+    void enter(const ProcessPage& page) noexcept {
+        m_errno = errno;
+        ThreadState* thread = threadNow;
+        if (page.word.load(std::memory_order_acquire) == kWordUnknown || thread == nullptr
+            || thread->session != page.session.load(std::memory_order_relaxed)) [[unlikely]] {
+            thread = enterSlowly();
+        }
+        take(thread);
+    }
+    void take(ThreadState* thread) noexcept {
+        if (thread != nullptr && thread->lane.busy.load(std::memory_order_relaxed) == 0) {
+            thread->lane.busy.store(1, std::memory_order_relaxed);
+            // The drainer's membarrier orders this store before what follows; here only the compiler must
+            // not.
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            m_thread = thread;
+        } else {
+            errno = m_errno;
+        }
+    }
+
     ThreadState* m_thread = nullptr;
     int m_errno = 0;
 };

@@ -7,6 +7,7 @@
 #include "collector/session/flat_map.h"
 #include "collector/session/interner.h"
 #include "collector/session/pointer_map.h"
+#include "collector/session/recording_window.h"
 #include "collector/session/ring.h"
 #include "collector/session/segment_writer.h"
 #include "collector/session/thread_state.h"
@@ -87,6 +88,7 @@ struct SessionState {
     SpinLock captureLock;
     CaptureMachine captures{captureHistory};
     std::atomic<std::uint32_t> openCaptures{0};
+    std::atomic<std::uint32_t> offCount{0}; ///< how often the level went off
 
     SpinLock memoryLock;
     PointerMap driverMemory;
@@ -102,6 +104,10 @@ struct SessionState {
     FlatMap<std::uint32_t> stepNames; ///< range name -> 1 = no step, 2 = step
     regex_t stepPattern;
     bool hasStepPattern = false;
+    std::atomic<std::uint64_t> stepsEnded{0}; ///< outermost step ranges of all threads
+
+    RecordingWindow window;
+    std::atomic<std::uint32_t> keeperWake{0}; ///< futex of the collector's own thread
 
     RateLimit allocationStacks{2000};
     RateLimit blockingStacks{200};
@@ -116,6 +122,7 @@ struct SessionState {
     std::atomic<std::uint32_t> stopped{0}; ///< writing failed: nothing is collected any more
     std::atomic<std::uint32_t> flushWanted{0}; ///< generation of flush requests, for the drainer
     std::atomic<const raw::ControlPage*> control{nullptr};
+    raw::RecordingLevel wantedLevel = raw::RecordingLevel::Off; ///< inside the window, at the open
     raw::RecordingLevel firstLevel = raw::RecordingLevel::Off; ///< in force from the open on
     std::uint32_t firstGeneration = 0; ///< of the control page, read before the level
 };

@@ -16,6 +16,12 @@ bool enabled() noexcept {
     return word != kWordOff;
 }
 
+bool rangesWanted() noexcept {
+    const ProcessPage* page = processPageNow.load(std::memory_order_acquire);
+    return page->word.load(std::memory_order_acquire) != kWordOff
+        || page->session.load(std::memory_order_relaxed) != nullptr;
+}
+
 bool activityWanted() noexcept {
     return publishedLevel() >= raw::RecordingLevel::Light;
 }

@@ -149,8 +149,12 @@ void range(const gd_rt_range& range) noexcept {
 }
 
 void range(const gd_rt_range& range, std::uint32_t color) noexcept {
-    const Entry entry;
-    if (!entry) {
+    // Steps are known while the level is off as well: they tell what recording costs. And a range that was
+    // opened before must not stay open.
+    const Entry entry{AlsoWhenOff{}};
+    const bool off = publishedLevel() == raw::RecordingLevel::Off;
+    const bool nests = range.op == GD_RT_RANGE_PUSH || range.op == GD_RT_RANGE_POP;
+    if (!entry || (off && !nests)) {
         return;
     }
     SessionState& session = entry.session();
@@ -169,11 +173,14 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
         pushRange(thread, record.domain, record.name, name, isStep);
     } else if (range.op == GD_RT_RANGE_POP) {
         isStep = popRange(thread, record.domain);
+        if (isStep) {
+            stepEnded(session, thread);
+        }
     }
     if (isStep) {
         record.thread = static_cast<std::uint16_t>(thread.lane.thread);
         session.ring.appendHistory(record);
-    } else {
+    } else if (!off) {
         session.ring.append(thread.lane, record);
     }
 }

@@ -191,6 +191,12 @@ void apiEnter(const gd_rt_api& call) noexcept {
     }
     ThreadState& thread = entry.thread();
     SessionState& session = entry.session();
+    // Exits that came while the level was off were not seen: those calls are no longer open.
+    if (const std::uint32_t offs = session.offCount.load(std::memory_order_relaxed);
+        offs != thread.callsSinceOff) {
+        thread.callsSinceOff = offs;
+        thread.openCallCount = 0;
+    }
     if (thread.openCallCount >= ThreadState::kMaxOpenCalls) {
         ++thread.openCallCount;
         return;

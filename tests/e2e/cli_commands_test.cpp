@@ -80,7 +80,7 @@ TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
     expectRefusal(call({"run"}), 2, "a command is expected");
     expectRefusal(call({"run", "--levle", "full", "--", "true"}), 2, "--levle");
     expectRefusal(call({"run", "--level", "off", "--", "true"}), 2, "off");
-    expectRefusal(call({"run", "--delay", "5s", "--", "true"}), 2, "--delay is not in this version");
+    expectRefusal(call({"run", "--keep-last", "60s", "--", "true"}), 2, "--keep-last is not in this version");
     expectRefusal(call({"run", "--self-check", "--", "true"}), 2, "--self-check is not in this version");
     expectRefusal(call({"run", "--report", "html", "--", "true"}), 2, "writes no html");
     expectRefusal(call({"run", "-o", "%z.gdt", "--", "true"}), 2, "after % one of");

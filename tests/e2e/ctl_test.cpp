@@ -91,6 +91,86 @@ TEST(Ctl, ReportsWhatIsThereNow) {
     EXPECT_TRUE(fs::exists(job.shop().path("x.gdt")));
 }
 
+// Steps go on while recording is off, so the trace can compare.
+TEST(Ctl, AJobThatWasStoppedStatesWhatRecordingCost) {
+    RunningJob job;
+    const auto more = [&job](std::uintmax_t bytes) {
+        const auto written = [&job] {
+            std::uintmax_t sum = 0;
+            for (const fs::path& spool : job.shop().spools()) {
+                for (const auto& file : fs::directory_iterator(spool))
+                    sum += file.path().extension() == ".seg" ? file.file_size() : 0;
+            }
+            return sum;
+        };
+        const std::uintmax_t before = written();
+        RunningJob::waitFor([&] {
+            job.ask("flush");
+            return written() > before + bytes;
+        });
+    };
+    more(100'000);
+    EXPECT_EQ(ctl(job.shop(), {"x.gdt", "stop", "--off"}).status, 0);
+    more(4'000); // step ranges alone
+    EXPECT_EQ(job.ask("start").status, 0);
+    more(100'000);
+    job.end();
+    const auto report = reportOf(job.shop(), job.shop().file("x.gdt"));
+    const auto& overhead = report["trace"]["overhead"];
+    ASSERT_TRUE(overhead["ratio"].is_number()) << overhead;
+    EXPECT_EQ(overhead["bare_means"], "off");
+    EXPECT_GE(overhead["bare"]["steps"], 5);
+    EXPECT_GE(overhead["recorded"]["steps"], 5);
+    EXPECT_GT(overhead["ratio"], 0.2);
+    EXPECT_LT(overhead["ratio"], 20);
+    const ProgramEnd text = job.shop().run(graphdoctor({"report", "x.gdt", "--fail-on", "never"}));
+    EXPECT_THAT(text.out, HasSubstr("Overhead of recording, measured in this run: "));
+}
+
+TEST(Window, StepsAreRecordedFromToAndTheRestIsOutside) {
+    const Workshop shop;
+    const ProgramEnd end = shop.run(recordTrainer(
+        {"-o", shop.file("x.gdt"), "--step-range", "^graphdoctor.step$", "--steps", "20:39", "--no-report"},
+        {"--steps", "60"}));
+    ASSERT_EQ(end.status, 0) << end.err;
+    const auto ask = [&shop](const std::string& sql) {
+        const ProgramEnd answer
+            = shop.run(graphdoctor({"query", shop.file("x.gdt"), sql, "--format", "csv"}));
+        EXPECT_EQ(answer.status, 0) << answer.err;
+        return answer.out.substr(answer.out.find('\n') + 1);
+    };
+    EXPECT_THAT(ask("SELECT group_concat(level || window, ' ') FROM recording_state"),
+        HasSubstr("history0 standard1 history1"));
+    // A busy machine may see the turns a few steps late, never early.
+    EXPECT_EQ(
+        ask("SELECT COUNT(*) > 5 AND MIN(step) >= 20 AND MAX(step) <= 39 FROM step WHERE kind = 'steady'"),
+        "1\n")
+        << ask("SELECT step, kind FROM step");
+    EXPECT_EQ(ask("SELECT COUNT(*) FROM step"), "60\n") << "the others are known, too";
+    EXPECT_EQ(ask("SELECT COUNT(*) FROM kernel WHERE start_ns < (SELECT start_ns FROM step WHERE step = 19)"),
+        "0\n");
+}
+
+TEST(Window, WrongWordsAreUsageErrors) {
+    const Workshop shop;
+    const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+        {{"--steps", "1:2"}, "--steps needs --step-range REGEX"},
+        {{"--step-range", "x", "--steps", "3:1"}, "the first step is after the last"},
+        {{"--step-range", "x", "--steps", "1:2", "--delay", "1s"}, "exclude each other"},
+        {{"--delay", "5"}, "--delay"},
+        {{"--duration", "0s"}, "nothing would be recorded"},
+    };
+    for (const auto& [options, sentence] : cases) {
+        std::vector<std::string> all = graphdoctor({"run"});
+        all.insert(all.end(), options.begin(), options.end());
+        all.insert(all.end(), {"--", "touch", shop.file("ran")});
+        const ProgramEnd end = shop.run(all);
+        EXPECT_EQ(end.status, 2) << end.err;
+        EXPECT_THAT(end.err, HasSubstr(sentence));
+    }
+    EXPECT_FALSE(fs::exists(shop.path("ran")));
+}
+
 TEST(Ctl, AWrongRunIsOneSentence) {
     const Workshop shop;
     const ProgramEnd end = ctl(shop, {"no.gdt", "stop"});

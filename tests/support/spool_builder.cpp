@@ -77,6 +77,16 @@ void SpoolBuilder::setLevel(raw::RecordingLevel level) {
     std::atomic_ref(page()->generation).fetch_add(1, std::memory_order_release);
 }
 
+void SpoolBuilder::startByHand() {
+    std::atomic_ref(page()->manual).store(1, std::memory_order_release);
+    setLevel(raw::RecordingLevel::Standard);
+}
+
+void SpoolBuilder::stopByHand() {
+    std::atomic_ref(page()->manual).store(1, std::memory_order_release);
+    setLevel(raw::RecordingLevel::History);
+}
+
 void SpoolBuilder::requestFlush() {
     std::atomic_ref(page()->flushRequest).fetch_add(1, std::memory_order_release);
     std::atomic_ref(page()->generation).fetch_add(1, std::memory_order_release);

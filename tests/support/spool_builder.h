@@ -31,6 +31,9 @@ public:
     void setVariable(const std::string& name, const std::string& value);
     /// Creates or changes the control page.
     void setLevel(raw::RecordingLevel level);
+    /// As `ctl` does: what windows of the environment say no longer counts.
+    void startByHand();
+    void stopByHand();
     void requestFlush();
     void setMaxEventBytes(std::uint64_t bytes);
 

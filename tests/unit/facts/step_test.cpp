@@ -214,5 +214,29 @@ TEST(BuildFacts, TempTablesHideThoseOfTheTrace) {
         trace.text("SELECT value FROM meta WHERE key = 'facts_version'"), std::to_string(kFactsVersion));
 }
 
+TEST(StepFact, StepsOutsideTheRecordingWindowsAreNotSteady) {
+    TraceBuilder trace;
+    for (int i = 0; i < 12; ++i)
+        trace.range(1, "step", i * 100, i * 100 + 90);
+    // Step 5 holds the beginning of the window, step 9 its end; from step 11 on nothing is recorded.
+    trace.sql("INSERT INTO recording_state VALUES (1, 0, 'history', 0), (1, 550, 'light', 1), "
+              "(1, 950, 'history', 1), (1, 1095, 'off', 1)");
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT group_concat(kind) FROM step WHERE step < 6"),
+        "warmup,warmup,warmup,outside,outside,outside");
+    EXPECT_EQ(trace.text("SELECT group_concat(kind) FROM step WHERE step > 5"),
+        "steady,steady,steady,outside,outside,outside");
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 3);
+}
+
+TEST(StepFact, WithoutAnyWindowTheHistoryIsEnough) {
+    TraceBuilder trace;
+    for (int i = 0; i < 6; ++i)
+        trace.range(1, "step", i * 100, i * 100 + 90);
+    trace.sql("INSERT INTO recording_state VALUES (1, 0, 'history', 0)");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step WHERE kind = 'steady'"), 3);
+}
+
 } // namespace
 } // namespace gd::facts

@@ -147,4 +147,52 @@ TEST(ReportModel, CountsHeadsOnly) {
     EXPECT_EQ(report::countAtLeast(report, rules::Severity::error), 0);
 }
 
+// Ten steps of 100 ns with recording at `first`, then ten of `laterNs` at `later`, after three of warm-up.
+std::string switched(const char* first, const char* later, int laterNs) {
+    std::string rows = "INSERT INTO process(process_id, pid, role, start_ns, end_ns, ended) "
+                       "VALUES (1, 10, 'primary', 0, 90000, 'closed');";
+    rows += fmt::format(
+        "INSERT INTO recording_state VALUES (1, 0, '{}', 0), (1, 2500, '{}', 1);", first, later);
+    for (int i = 0; i < 23; ++i) {
+        const int start = i < 13 ? 200 * i : 3000 + 1000 * (i - 13);
+        rows += fmt::format("INSERT INTO step(process_id, step, start_ns, end_ns, method, kind, replays, "
+                            "captures) VALUES (1, {}, {}, {}, 'step_range', '{}', 0, 0);",
+            i, start, start + (i < 13 ? 100 + i : laterNs + i),
+            i < 3        ? "warmup"
+                : i < 13 ? "outside"
+                         : "steady");
+    }
+    return rows;
+}
+
+TEST(Overhead, IsTheRatioOfMediansInsideOneProcess) {
+    Db db = trace(switched("off", "standard", 120));
+    const auto overhead = report::measureOverhead(db);
+    ASSERT_TRUE(overhead) << overhead.error().message;
+    // Steps 3 to 11 lie before the switch (the 13th holds it), of 103 to 111 ns; steps 13 to 22 after it.
+    ASSERT_TRUE(overhead->ratio) << overhead->reason;
+    EXPECT_EQ(overhead->bare.steps, 9);
+    EXPECT_EQ(overhead->bare.medianNs, 107);
+    EXPECT_EQ(overhead->bare.lowNs, 105);
+    EXPECT_EQ(overhead->bare.highNs, 109);
+    EXPECT_EQ(overhead->recorded.steps, 10);
+    EXPECT_EQ(overhead->recorded.medianNs, 137);
+    EXPECT_DOUBLE_EQ(*overhead->ratio, 137.0 / 107.0);
+    EXPECT_FALSE(overhead->historyOnly);
+}
+
+TEST(Overhead, SaysThatHistoryIsNotBare) {
+    Db db = trace(switched("history", "light", 120));
+    EXPECT_TRUE(report::measureOverhead(db)->historyOnly);
+}
+
+TEST(Overhead, IsNotMeasuredWithoutBothSides) {
+    Db never = trace(switched("standard", "full", 120));
+    EXPECT_THAT(report::measureOverhead(never)->reason, testing::HasSubstr("not switched off and on"));
+    Db few = trace(switched("off", "standard", 120) + "DELETE FROM step WHERE step > 16;");
+    const auto overhead = report::measureOverhead(few);
+    EXPECT_FALSE(overhead->ratio);
+    EXPECT_THAT(overhead->reason, testing::HasSubstr("4 steps with it and 9 without are too few"));
+}
+
 } // namespace

@@ -22,7 +22,8 @@ ControlPage pageIn(const std::filesystem::path& folder) {
 
 TEST(Control, MakesAWholePage) {
     const gd::test::TemporaryFolder folder;
-    const auto control = Control::create(folder.path(), {RecordingLevel::Light, true, 123, true, "^mine$"});
+    const auto control
+        = Control::create(folder.path(), {RecordingLevel::Light, true, 123, true, "^mine$", "steps=1"});
     ASSERT_TRUE(control);
     const ControlPage page = pageIn(folder.path());
     EXPECT_EQ(page.magic, gd::raw::kControlMagic);
@@ -32,6 +33,7 @@ TEST(Control, MakesAWholePage) {
     EXPECT_EQ(page.maxEventBytes, 123u);
     EXPECT_GT(page.startNs, 0);
     EXPECT_EQ(control->stepRange(), "^mine$");
+    EXPECT_EQ(control->windows(), "steps=1");
     EXPECT_EQ(
         std::filesystem::file_size(folder.path() / gd::raw::kControlPageName), gd::raw::kControlPageBytes);
 }
@@ -50,7 +52,7 @@ TEST(Control, AChangeOfLevelGrowsTheGeneration) {
 
 TEST(Control, StopsAndStartsByHand) {
     const gd::test::TemporaryFolder folder;
-    auto control = Control::create(folder.path(), {RecordingLevel::Full, false, 0, true, {}});
+    auto control = Control::create(folder.path(), {RecordingLevel::Full, false, 0, true, {}, {}});
     ASSERT_TRUE(control);
     EXPECT_FALSE(control->isManual());
     control->stop(RecordingLevel::History);

@@ -59,6 +59,21 @@ TEST(Environment, ReplacesAndRemovesWhatAnOuterRunSet) {
     unsetenv("GRAPHDOCTOR_STEP_RANGE");
 }
 
+TEST(Environment, WindowsReachTheCollector) {
+    EnvironmentWish asked = wish();
+    asked.windows = "steps=1:2";
+    asked.stepRange = R"(^step \d+)";
+    const EnvironmentPlan plan = planEnvironment(asked, gd::test::Variables{});
+    EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_WINDOW", "steps=1:2")));
+    EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_STEP_RANGE", "^step [0-9]+")));
+    EXPECT_THAT(planEnvironment(wish(), gd::test::Variables{}).unset, Contains("GRAPHDOCTOR_WINDOW"));
+}
+
+TEST(Environment, WritesPatternsOutForPosix) {
+    EXPECT_EQ(posixPattern(R"(^(?:step|iter)\.[\d_]+\[(?)"), R"(^(step|iter)\.[0-9_]+\[(?)");
+    EXPECT_EQ(posixPattern(""), "");
+}
+
 TEST(Environment, ReadsWhatALibraryOffersFromItsNames) {
     const gd::test::TemporaryFolder folder;
     const auto path = folder.path() / "lib.so";

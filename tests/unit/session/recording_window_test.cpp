@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session/recording_window.h"
+
+#include "collector/raw/records_coverage.h"
+#include "collector/raw/records_process.h"
+#include "collector/session/session.h"
+#include "collector/session/sink.h"
+#include "tests/support/raw_reader.h"
+#include "tests/support/spool_builder.h"
+
+#include <ctime>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace gd::session {
+
+namespace {
+
+using test::RawSpool;
+using test::SpoolBuilder;
+using testing::ElementsAre;
+
+RecordingWindow windowOf(const char* text, std::int64_t originNs = 0) {
+    RecordingWindow window;
+    window.open(text, originNs);
+    return window;
+}
+
+void range(gd_rt_range_op op, const char* name) {
+    gd_rt_range record{};
+    record.size = sizeof record;
+    record.op = op;
+    record.name = name;
+    sink::range(record);
+}
+
+/// Waits (in a child) for what the collector's thread does, at most 10 s.
+bool reaches(raw::RecordingLevel level) {
+    for (int i = 0; i < 10'000 && sink::level() != level; ++i) {
+        const timespec pause{0, 1'000'000};
+        nanosleep(&pause, nullptr);
+    }
+    return sink::level() == level;
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> statesOf(const SpoolBuilder& spool) {
+    const std::string segment = spool.segments().at(0);
+    const RawSpool raw(segment, SpoolBuilder::ringOf(segment));
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> states;
+    for (const raw::ControlState& state : raw.historyOf<raw::ControlState>()) {
+        states.emplace_back(state.level, state.window);
+    }
+    return states;
+}
+
+constexpr std::uint32_t kHistory = 1;
+constexpr std::uint32_t kStandard = 3;
+
+} // namespace
+
+TEST(RecordingWindow, WithoutATextEverythingIsInside) {
+    for (const char* text : {static_cast<const char*>(nullptr), "", "nonsense", "steps=x"}) {
+        EXPECT_FALSE(windowOf(text).isSet());
+        EXPECT_TRUE(windowOf(text).holds(123, 7));
+    }
+}
+
+TEST(RecordingWindow, TimesCountFromTheirOrigin) {
+    const RecordingWindow both = windowOf("delay=100,duration=50", 1000);
+    EXPECT_FALSE(both.holds(1099, 0));
+    EXPECT_TRUE(both.holds(1100, 0));
+    EXPECT_TRUE(both.holds(1149, 0));
+    EXPECT_FALSE(both.holds(1150, 0));
+    EXPECT_TRUE(windowOf("duration=50", 1000).holds(1000, 0));
+    EXPECT_TRUE(windowOf("delay=50", 1000).holds(INT64_MAX - 1, 0));
+    EXPECT_FALSE(windowOf("delay=18446744073709551615", 1000).holds(INT64_MAX - 1, 0)) << "no overflow";
+}
+
+TEST(RecordingWindow, StepsAreInclusiveAndTurnBetweenSteps) {
+    const RecordingWindow window = windowOf("steps=2:4");
+    EXPECT_FALSE(window.holds(0, 1));
+    EXPECT_TRUE(window.holds(0, 2)) << "step 2 is the next one";
+    EXPECT_TRUE(window.holds(0, 4));
+    EXPECT_FALSE(window.holds(0, 5));
+    EXPECT_TRUE(window.turnsAt(2));
+    EXPECT_FALSE(window.turnsAt(3));
+    EXPECT_TRUE(window.turnsAt(5));
+    EXPECT_TRUE(windowOf("steps=2").holds(0, 1'000'000));
+}
+
+TEST(RecordingWindow, StepRangesOpenAndCloseIt) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    spool.setVariable("GRAPHDOCTOR_STEP_RANGE", "^mine");
+    spool.setVariable("GRAPHDOCTOR_WINDOW", "steps=1:2");
+    ASSERT_EQ(spool.run([] {
+        const auto step = [] {
+            range(GD_RT_RANGE_PUSH, "mine 1");
+            range(GD_RT_RANGE_PUSH, "mine inside");
+            range(GD_RT_RANGE_POP, nullptr);
+            range(GD_RT_RANGE_PUSH, "other");
+            range(GD_RT_RANGE_POP, nullptr);
+            range(GD_RT_RANGE_POP, nullptr);
+        };
+        step();
+        if (!reaches(raw::RecordingLevel::Standard)) {
+            _exit(1);
+        }
+        step();
+        if (sink::level() != raw::RecordingLevel::Standard) {
+            _exit(2);
+        }
+        step();
+        if (!reaches(raw::RecordingLevel::History)) {
+            _exit(3);
+        }
+        step();
+    }),
+        0);
+    EXPECT_THAT(statesOf(spool),
+        ElementsAre(std::pair(kHistory, 0u), std::pair(kStandard, 1u), std::pair(kHistory, 1u)));
+}
+
+TEST(RecordingWindow, TimeOpensItAndCtlOverridesIt) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    spool.setVariable("GRAPHDOCTOR_WINDOW", "delay=500000000,duration=3600000000000");
+    ASSERT_EQ(spool.run([&spool] {
+        range(GD_RT_RANGE_MARK, "first");
+        if (sink::level() != raw::RecordingLevel::History || !reaches(raw::RecordingLevel::Standard)) {
+            _exit(1);
+        }
+        spool.stopByHand();
+        if (!reaches(raw::RecordingLevel::History)) {
+            _exit(2);
+        }
+    }),
+        0);
+    EXPECT_THAT(statesOf(spool),
+        ElementsAre(std::pair(kHistory, 0u), std::pair(kStandard, 1u), std::pair(kHistory, 1u)));
+}
+
+TEST(RecordingWindow, AHandThatStartsOpensAClosedWindow) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    spool.setVariable("GRAPHDOCTOR_WINDOW", "delay=3600000000000");
+    ASSERT_EQ(spool.run([&spool] {
+        range(GD_RT_RANGE_MARK, "first");
+        if (sink::level() != raw::RecordingLevel::History) {
+            _exit(1);
+        }
+        spool.startByHand();
+        if (!reaches(raw::RecordingLevel::Standard)) {
+            _exit(2);
+        }
+    }),
+        0);
+}
+
+} // namespace gd::session
