@@ -25,11 +25,11 @@ else()
     add_library(gd_fmt ALIAS fmt::fmt)
 endif()
 
-# gd_add_test(NAME name LABEL unit|rules|gui|e2e|trainer|trainer-full|gpu|bench SOURCES ... LIBS ... [TIMEOUT s])
-# One GoogleTest program; each TEST becomes a CTest entry.
+# gd_add_test(NAME name LABEL unit|rules|gui|e2e|trainer|trainer-full|gpu|bench SOURCES ... LIBS ... [TIMEOUT s] [SERIAL])
+# One GoogleTest program; each TEST becomes a CTest entry. SERIAL: it judges times and must not share the machine.
 include(GoogleTest OPTIONAL)
 function(gd_add_test)
-    cmake_parse_arguments(arg "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;DEFINITIONS" ${ARGN})
+    cmake_parse_arguments(arg "SERIAL" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;DEFINITIONS" ${ARGN})
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
@@ -38,5 +38,5 @@ function(gd_add_test)
     target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
     set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST
-        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_SERIAL})
 endfunction()
