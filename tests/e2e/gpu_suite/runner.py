@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the processes of the checks: each in a process group of its own, with its own time-out."""
+import csv
+import dataclasses
+import io
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
+
+
+@dataclasses.dataclass
+class Ended:
+    """How a process ended: status (negative: signal, None: time-out), what it printed, how long it took."""
+    status: object
+    out: str
+    err: str
+    seconds: float = 0.0
+
+    def describe(self):
+        if self.status is None:
+            return "time-out"
+        return "signal %d" % -self.status if self.status < 0 else "status %d" % self.status
+
+
+class Runner:
+    def __init__(self, options, work):
+        self.build = pathlib.Path(options.build).resolve()
+        self.clients = pathlib.Path(options.clients or self.build / "tests" / "gpu").resolve()
+        self.by_hand = options.by_hand
+        self.work = work
+        self.program = str(self.build / "bin" / "graphdoctor")
+        self.library = str(self.build / "lib" / "graphdoctor" / "libgraphdoctor_collector.so")
+
+    def command(self, words):
+        return [word.format(clients=self.clients, scripts=SCRIPTS, build=self.build) for word in words]
+
+    def run(self, command, log, timeout, extra_env=None):
+        """Runs `command`, its output in <work>/<log>.out and .err; an Ended. Every variable of the collector that this
+        driver inherited is left out."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHDOCTOR_")}
+        env.update(PYTHONUNBUFFERED="1", **(extra_env or {}))
+        out_path, err_path = self.work / (log + ".out"), self.work / (log + ".err")
+        start = time.monotonic()
+        with open(out_path, "wb") as out, open(err_path, "wb") as err:
+            process = subprocess.Popen(command, stdout=out, stderr=err, env=env, start_new_session=True)
+            try:
+                status = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                status = None
+        seconds = time.monotonic() - start
+        return Ended(status, out_path.read_text(errors="replace"), err_path.read_text(errors="replace"), seconds)
+
+    def spool(self, name):
+        folder = self.work / (name + ".spool")
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def hand_env(self, spool, **more):
+        """The variables `graphdoctor run` would set, for a spool folder of our own and no parent."""
+        return dict(GRAPHDOCTOR_SPOOL=str(spool), GRAPHDOCTOR_TOOL64_PATH=self.library, CUDA_INJECTION64_PATH=self.library,
+                    NVTX_INJECTION64_PATH=self.library, NCCL_PROFILER_PLUGIN=self.library, **more)
+
+    def graphdoctor(self, *words, timeout=60):
+        """Runs another subcommand of the product; an Ended."""
+        done = subprocess.run([self.program, *words], capture_output=True, text=True, timeout=timeout)
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    def query(self, trace, sql):
+        """The rows of a query as lists of strings; raises ValueError with the program's words."""
+        done = self.graphdoctor("query", str(trace), sql, "--format", "csv")
+        if done.status != 0:
+            raise ValueError(done.err.strip() or done.describe())
+        return list(csv.reader(io.StringIO(done.out)))[1:]
+
+
+def collect_rings(spool):
+    """The rings of a spool's processes lie on tmpfs; the segments name them. Moves them into the folder."""
+    for segment in spool.glob("*.seg"):
+        for base in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):
+            ring = pathlib.Path(base or "/nowhere") / ("graphdoctor-%d" % os.getuid()) / (segment.stem + ".ring")
+            if ring.exists():
+                shutil.move(str(ring), str(spool / ring.name))
