@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/shm_communicator.h"
 
-#include "comm/shm_segment.h"
-#include "runtime/comm_call.h"
+#include "comm/shm_endpoint.h"
+#include "comm/shm_rendezvous.h"
 #include "runtime/host/report_to_tool.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
-#include <mutex>
+#include <tuple>
 
 namespace gdt::comm {
 
@@ -15,169 +16,19 @@ namespace {
 
 using runtime::CommArguments;
 using runtime::Status;
-using runtime::host::nowNs;
+using runtime::Stream;
 
-std::string describe(const Signature& signature) {
-    const char* type
-        = signature.dataType == static_cast<std::uint32_t>(DataType::Float32) ? "float32" : "float64";
-    return "all-reduce of " + std::to_string(signature.count) + " " + type
-        + (signature.captured != 0 ? ", in a graph," : ", not in a graph,") + " as operation "
-        + std::to_string(signature.operation);
-}
-
-/// Runs operations over the segment. Operations of several streams run one after the other.
-class ShmEndpoint final : public runtime::CommEndpoint {
-public:
-    explicit ShmEndpoint(const ShmOptions& options)
-        : m_rank(options.rank)
-        , m_size(options.size)
-        , m_timeoutNs(options.timeoutNs) { }
-
-    [[nodiscard]] bool open(const ShmOptions& options, std::string& error) {
-        return m_segment.open(options, error);
-    }
-
-    Status execute(const CommArguments& arguments, bool captured) override;
-    [[nodiscard]] std::uint64_t commHash() const override { return m_segment.header().hash; }
-    [[nodiscard]] std::uint32_t commRanks() const override { return static_cast<std::uint32_t>(m_size); }
-
-    Status fail(const std::string& reason);
-    [[nodiscard]] std::string error() const;
-
-private:
-    template <class T> Status allReduce(const CommArguments& arguments, bool captured);
-    Status post(const Signature& signature, const void* data, std::size_t bytes);
-    Status awaitPeers();
-    template <class Done> Status waitUntil(const Signature& signature, const Done& done);
-
-    int m_rank;
-    int m_size;
-    std::int64_t m_timeoutNs;
-    ShmSegment m_segment;
-    std::mutex m_running;
-    std::uint64_t m_round = 0;
-    std::uint64_t m_operation = 0;
-    mutable std::mutex m_errorMutex;
-    std::string m_error;
-};
-
-Status ShmEndpoint::fail(const std::string& reason) {
-    SegmentHeader& header = m_segment.header();
-    std::uint32_t none = 0;
-    if (header.failed.compare_exchange_strong(none, 1)) {
-        const std::size_t length = std::min(reason.size(), sizeof(header.reason) - 1);
-        std::memcpy(header.reason, reason.data(), length);
-        header.reason[length] = '\0';
-        header.failed.store(2, std::memory_order_release);
-        m_segment.ring();
-    }
-    std::lock_guard lock(m_errorMutex);
-    if (m_error.empty())
-        m_error = reason;
-    return Status::LaunchFailed;
-}
-
-std::string ShmEndpoint::error() const {
-    std::lock_guard lock(m_errorMutex);
-    return m_error;
-}
-
-// `done(rank)` says whether that rank has come so far.
-template <class Done> Status ShmEndpoint::waitUntil(const Signature& signature, const Done& done) {
-    const std::int64_t deadlineNs = nowNs() + m_timeoutNs;
-    SegmentHeader& header = m_segment.header();
-    while (true) {
-        const std::uint32_t seen = header.bell.load(std::memory_order_acquire);
-        if (header.failed.load(std::memory_order_acquire) == 2)
-            return fail(header.reason);
-        int missing = 0;
-        while (missing < m_size && done(missing))
-            ++missing;
-        if (missing == m_size)
-            return Status::Success;
-        const std::string who = "rank " + std::to_string(missing);
-        const std::string what
-            = "rank " + std::to_string(m_rank) + " waited for it in " + describe(signature);
-        // Looked at again: the peer may have come, and ended, since the first look.
-        if (!m_segment.alive(missing) && !done(missing))
-            return fail(who + " has ended; " + what);
-        if (nowNs() > deadlineNs)
-            return fail(
-                who + " did not come within " + std::to_string(m_timeoutNs / 1'000'000) + " ms; " + what);
-        m_segment.sleepUnlessRung(seen);
-    }
-}
-
-// The slot may be written again once everybody has read the round before.
-Status ShmEndpoint::post(const Signature& signature, const void* data, std::size_t bytes) {
-    const std::uint64_t previous = m_round;
-    GDT_TRY(waitUntil(signature,
-        [&](int rank) { return m_segment.card(rank).consumed.load(std::memory_order_acquire) >= previous; }));
-    RankCard& card = m_segment.card(m_rank);
-    std::memcpy(m_segment.slot(m_rank), data, bytes);
-    card.signature = signature;
-    m_round = previous + 1;
-    card.posted.store(m_round, std::memory_order_release);
-    m_segment.ring();
-    return Status::Success;
-}
-
-Status ShmEndpoint::awaitPeers() {
-    const Signature& own = m_segment.card(m_rank).signature;
-    GDT_TRY(waitUntil(own,
-        [&](int rank) { return m_segment.card(rank).posted.load(std::memory_order_acquire) >= m_round; }));
-    for (int rank = 0; rank < m_size; ++rank) {
-        const Signature& other = m_segment.card(rank).signature;
-        if (!(other == own)) {
-            return fail("ranks disagree: rank " + std::to_string(m_rank) + " runs " + describe(own)
-                + "; rank " + std::to_string(rank) + " runs " + describe(other));
-        }
-    }
-    return Status::Success;
-}
-
-template <class T> Status ShmEndpoint::allReduce(const CommArguments& arguments, bool captured) {
-    Signature signature;
-    signature.operation = m_operation;
-    signature.count = arguments.count;
-    signature.kind = arguments.kind;
-    signature.dataType = arguments.dataType;
-    signature.reduceOp = arguments.reduceOp;
-    signature.root = arguments.root;
-    signature.captured = captured ? 1U : 0U;
-    const auto* send = static_cast<const T*>(arguments.send);
-    auto* receive = static_cast<T*>(arguments.receive);
-    const std::uint64_t slotCount = m_segment.header().slotBytes / sizeof(T);
-    for (std::uint64_t first = 0; first < arguments.count; first += slotCount) {
-        const std::uint64_t count = std::min(slotCount, arguments.count - first);
-        GDT_TRY(post(signature, send + first, count * sizeof(T)));
-        GDT_TRY(awaitPeers());
-        std::memcpy(receive + first, m_segment.slot(0), count * sizeof(T));
-        for (int rank = 1; rank < m_size; ++rank) {
-            const auto* part = reinterpret_cast<const T*>(m_segment.slot(rank));
-            for (std::uint64_t i = 0; i < count; ++i)
-                receive[first + i] += part[i];
-        }
-        m_segment.card(m_rank).consumed.store(m_round, std::memory_order_release);
-        m_segment.ring();
-    }
-    return Status::Success;
-}
-
-Status ShmEndpoint::execute(const CommArguments& arguments, bool captured) {
-    std::lock_guard lock(m_running);
-    ++m_operation;
-    if (arguments.dataType == static_cast<std::uint32_t>(DataType::Float32))
-        return allReduce<float>(arguments, captured);
-    return allReduce<double>(arguments, captured);
+bool reducible(DataType type) {
+    return type == DataType::Float32 || type == DataType::Float64 || type == DataType::Int32
+        || type == DataType::Int64;
 }
 
 class ShmCommunicator final : public Communicator {
 public:
-    ShmCommunicator(std::shared_ptr<ShmEndpoint> endpoint, const ShmOptions& options)
+    ShmCommunicator(std::shared_ptr<ShmEndpoint> endpoint, int rank, int size)
         : m_endpoint(std::move(endpoint))
-        , m_rank(options.rank)
-        , m_size(options.size) {
+        , m_rank(rank)
+        , m_size(size) {
         runtime::host::reportComm(GD_RT_CREATED, m_endpoint->commHash(), m_size, m_rank);
     }
     ~ShmCommunicator() override {
@@ -191,19 +42,41 @@ public:
     [[nodiscard]] std::uint64_t hash() const override { return m_endpoint->commHash(); }
 
     Status allReduce(const void* send, void* receive, std::size_t count, DataType type, ReduceOp op,
-        runtime::Stream& stream) override {
-        if (send == nullptr || receive == nullptr || count == 0)
-            return Status::InvalidValue;
-        CommArguments arguments;
-        arguments.kind = GD_RT_COMM_ALL_REDUCE;
-        arguments.dataType = static_cast<std::uint32_t>(type);
-        arguments.reduceOp = static_cast<std::uint32_t>(op);
-        arguments.count = count;
-        arguments.send = send;
-        arguments.receive = receive;
-        arguments.messageBytes = count * sizeOf(type);
-        return stream.enqueueComm({m_endpoint, arguments});
+        Stream& stream) override {
+        return reduce(GD_RT_COMM_ALL_REDUCE, {send, receive, count, type}, op, stream);
     }
+    Status reduceScatter(const void* send, void* receive, std::size_t receiveCount, DataType type,
+        ReduceOp op, Stream& stream) override {
+        return reduce(GD_RT_COMM_REDUCE_SCATTER, {send, receive, receiveCount, type}, op, stream);
+    }
+    Status allGather(
+        const void* send, void* receive, std::size_t sendCount, DataType type, Stream& stream) override {
+        return submit(argumentsFor(GD_RT_COMM_ALL_GATHER, {send, receive, sendCount, type}), stream);
+    }
+    Status broadcast(const void* send, void* receive, std::size_t count, DataType type, int root,
+        Stream& stream) override {
+        CommArguments arguments
+            = argumentsFor(GD_RT_COMM_BROADCAST, {root == m_rank ? send : receive, receive, count, type});
+        arguments.root = root;
+        return root < 0 || root >= m_size ? Status::InvalidValue : submit(arguments, stream);
+    }
+    Status send(const void* data, std::size_t count, DataType type, int peer, Stream& stream) override {
+        return message(argumentsFor(GD_RT_COMM_SEND, {data, nullptr, count, type}), peer, stream);
+    }
+    Status receive(void* data, std::size_t count, DataType type, int peer, Stream& stream) override {
+        return message(argumentsFor(GD_RT_COMM_RECV, {nullptr, data, count, type}), peer, stream);
+    }
+
+    Status groupStart() override {
+        runtime::host::ApiCall call({.api = GD_API_COMM_GROUP_START});
+        if (m_grouping)
+            return call.end(Status::InvalidValue);
+        m_grouping = true;
+        return call.end(Status::Success);
+    }
+    Status groupEnd() override;
+
+    [[nodiscard]] std::unique_ptr<Communicator> split(int color, int key, std::string& error) override;
 
     void abort() override {
         runtime::host::ApiCall call({.api = GD_API_COMM_ABORT});
@@ -213,22 +86,153 @@ public:
     [[nodiscard]] std::string error() const override { return m_endpoint->error(); }
 
 private:
+    struct Buffers {
+        const void* send;
+        void* receive;
+        std::size_t count;
+        DataType type;
+    };
+    struct Queued {
+        CommArguments arguments;
+        Stream* stream;
+    };
+
+    static CommArguments argumentsFor(std::uint32_t kind, const Buffers& buffers) {
+        CommArguments arguments;
+        arguments.kind = kind;
+        arguments.dataType = static_cast<std::uint32_t>(buffers.type);
+        arguments.count = buffers.count;
+        arguments.send = buffers.send;
+        arguments.receive = buffers.receive;
+        arguments.messageBytes = buffers.count * sizeOf(buffers.type);
+        return arguments;
+    }
+
+    Status submit(const CommArguments& arguments, Stream& stream) {
+        const bool message = arguments.root >= 0 && arguments.kind != GD_RT_COMM_BROADCAST;
+        const bool whole = message ? arguments.send != nullptr || arguments.receive != nullptr
+                                   : arguments.send != nullptr && arguments.receive != nullptr;
+        if (!whole || arguments.count == 0 || (m_grouping && !message))
+            return Status::InvalidValue;
+        return stream.enqueueComm({m_endpoint, arguments});
+    }
+    Status reduce(std::uint32_t kind, const Buffers& buffers, ReduceOp op, Stream& stream) {
+        if (!reducible(buffers.type))
+            return Status::NotSupported;
+        CommArguments arguments = argumentsFor(kind, buffers);
+        arguments.reduceOp = static_cast<std::uint32_t>(op);
+        return submit(arguments, stream);
+    }
+    Status message(CommArguments arguments, int peer, Stream& stream) {
+        if (peer < 0 || peer >= m_size || peer == m_rank)
+            return Status::InvalidValue;
+        arguments.root = peer;
+        if (!m_grouping)
+            return submit(arguments, stream);
+        if (!m_queued.empty() && m_queued.front().stream != &stream)
+            return Status::InvalidValue;
+        m_queued.push_back({arguments, &stream});
+        return Status::Success;
+    }
+
     std::shared_ptr<ShmEndpoint> m_endpoint;
     int m_rank;
     int m_size;
+    bool m_grouping = false;
+    std::vector<Queued> m_queued;
 };
+
+Status ShmCommunicator::groupEnd() {
+    runtime::host::ApiCall call({.api = GD_API_COMM_GROUP_END});
+    if (!m_grouping)
+        return call.end(Status::InvalidValue);
+    m_grouping = false;
+    std::vector<Queued> queued = std::move(m_queued);
+    m_queued.clear();
+    for (std::size_t i = 0; i < queued.size(); ++i) {
+        queued[i].arguments.deferred = i + 1 < queued.size();
+        if (const Status status = submit(queued[i].arguments, *queued[i].stream); !runtime::ok(status))
+            return call.end(status);
+    }
+    return call.end(Status::Success);
+}
+
+// What a rank tells the others to make the groups; the leader of a group adds its segment's name.
+struct SplitCard {
+    std::int32_t color;
+    std::int32_t key;
+    std::int32_t rank;
+    char name[116];
+};
+
+std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::string& error) {
+    runtime::host::ApiCall call({.api = GD_API_COMM_INIT});
+    const auto give = [&](std::unique_ptr<Communicator> made, bool good) {
+        static_cast<void>(call.end(good ? Status::Success : Status::IllegalState));
+        return made;
+    };
+    error.clear();
+    std::vector<SplitCard> cards(static_cast<std::size_t>(m_size));
+    const auto exchange = [&](const SplitCard& own) {
+        CommArguments arguments
+            = argumentsFor(GD_RT_COMM_ALL_GATHER, {&own, cards.data(), sizeof(SplitCard), DataType::Uint8});
+        if (runtime::ok(m_endpoint->execute(arguments, false)))
+            return true;
+        error = m_endpoint->error();
+        return false;
+    };
+    SplitCard own{color, key, m_rank, {}};
+    if (!exchange(own))
+        return give(nullptr, false);
+    std::vector<SplitCard> members;
+    std::copy_if(cards.begin(), cards.end(), std::back_inserter(members),
+        [&](const SplitCard& card) { return color >= 0 && card.color == color; });
+    std::sort(members.begin(), members.end(), [](const SplitCard& a, const SplitCard& b) {
+        return std::tie(a.key, a.rank) < std::tie(b.key, b.rank);
+    });
+    const auto place = std::find_if(
+        members.begin(), members.end(), [&](const SplitCard& card) { return card.rank == m_rank; });
+    const int rank = static_cast<int>(place - members.begin());
+    const int size = static_cast<int>(members.size());
+    const ShmOptions& options = m_endpoint->options();
+    auto endpoint = std::make_shared<ShmEndpoint>(options, rank, size);
+    ShmSegment& segment = endpoint->segment();
+    bool good = true;
+    if (size > 0 && rank == 0) {
+        good = segment.create(size, options.slotBytes, options.channelBytes, error);
+        std::strncpy(own.name, segment.name().c_str(), sizeof(own.name) - 1);
+    }
+    const std::string problem = error;
+    if (!exchange(own) || !good || size == 0) {
+        error = problem.empty() ? error : problem;
+        segment.removeName();
+        return give(nullptr, size == 0 && error.empty());
+    }
+    const std::int64_t deadlineNs = monotonicNs() + options.timeoutNs;
+    const int leader = members.front().rank;
+    if (rank != 0 && !segment.attach(cards[static_cast<std::size_t>(leader)].name)) {
+        error = "rank " + std::to_string(leader) + " of communicator " + options.name
+            + " could not make a segment for a part of it";
+        return give(nullptr, false);
+    }
+    const bool joined = segment.join(rank, size, deadlineNs, error);
+    segment.removeName();
+    if (!joined)
+        return give(nullptr, false);
+    return give(std::make_unique<ShmCommunicator>(std::move(endpoint), rank, size), true);
+}
 
 } // namespace
 
 std::unique_ptr<Communicator> createShmCommunicator(const ShmOptions& options, std::string& error) {
     runtime::host::attachTool();
     runtime::host::ApiCall call({.api = GD_API_COMM_INIT});
-    auto endpoint = std::make_shared<ShmEndpoint>(options);
-    if (!endpoint->open(options, error)) {
+    auto endpoint = std::make_shared<ShmEndpoint>(options, options.rank, options.size);
+    if (!meetInFolder(options, endpoint->segment(), error)) {
         static_cast<void>(call.end(Status::IllegalState));
         return nullptr;
     }
-    auto communicator = std::make_unique<ShmCommunicator>(std::move(endpoint), options);
+    auto communicator = std::make_unique<ShmCommunicator>(std::move(endpoint), options.rank, options.size);
     static_cast<void>(call.end(Status::Success));
     return communicator;
 }

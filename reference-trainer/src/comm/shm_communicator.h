@@ -15,9 +15,17 @@ struct ShmOptions {
     int rank = 0;
     int size = 1;
     std::int64_t timeoutNs = 30'000'000'000;
-    /// Bytes that one rank can publish at a time; longer messages go in several rounds.
-    std::size_t slotBytes = std::size_t{1} << 20;
+    /// Bytes that one rank can publish at a time in a collective, and on the way to one peer; longer messages
+    /// go in several rounds.
+    std::size_t slotBytes = std::size_t{1} << 18;
+    std::size_t channelBytes = std::size_t{1} << 16;
+    /// Operations that do not fit together fail at once and are named; else they hang until the time limit,
+    /// as on a GPU.
+    bool strict = true;
 };
+
+/// Most ranks of one communicator.
+inline constexpr int kMaxShmRanks = 64;
 
 /// Ranks are processes of one host over one POSIX shared-memory segment. Blocks until all ranks have come. On
 /// failure returns null and puts one sentence into `error`.

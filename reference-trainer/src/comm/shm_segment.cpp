@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/shm_segment.h"
 
+#include "comm/shm_communicator.h"
+
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -8,7 +10,6 @@
 #include <ctime>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <new>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -19,7 +20,27 @@ namespace gdt::comm {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31304d4853544447; // "GDTSHM01"
+constexpr std::uint64_t kMagic = 0x32304d4853544447; // "GDTSHM02"
+
+std::uint64_t randomNumber() {
+    std::uint64_t number = 0;
+    while (number == 0) {
+        if (getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number)))
+            number = static_cast<std::uint64_t>(monotonicNs()) * 0x9e3779b97f4a7c15U;
+    }
+    return number;
+}
+
+std::size_t segmentBytes(std::size_t ranks, std::size_t slotBytes, std::size_t channelBytes) {
+    return sizeof(SegmentHeader) + ranks * (sizeof(RankCard) + slotBytes)
+        + ranks * ranks * (sizeof(Channel) + channelBytes);
+}
+
+constexpr std::size_t roundUp(std::size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+} // namespace
 
 std::int64_t monotonicNs() {
     timespec time{};
@@ -32,43 +53,14 @@ void pauseMs(long ms) {
     nanosleep(&pause, nullptr);
 }
 
-std::uint64_t randomNumber() {
-    std::uint64_t number = 0;
-    while (number == 0) {
-        if (getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number)))
-            number = static_cast<std::uint64_t>(monotonicNs()) * 0x9e3779b97f4a7c15U;
-    }
-    return number;
+void sleepOn(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
+    const timespec limit{0, 20'000'000};
+    syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
 }
 
-std::size_t segmentBytes(std::size_t ranks, std::size_t slotBytes) {
-    return sizeof(SegmentHeader) + ranks * (sizeof(RankCard) + slotBytes);
+void wakeAll(std::atomic<std::uint32_t>& word) {
+    syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
-
-bool writeFile(const std::string& path, const std::string& text) {
-    const std::string temporary = path + "." + std::to_string(getpid());
-    std::FILE* file = std::fopen(temporary.c_str(), "w");
-    if (file == nullptr)
-        return false;
-    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    const bool closed = std::fclose(file) == 0;
-    if (written && closed && std::rename(temporary.c_str(), path.c_str()) == 0)
-        return true;
-    std::remove(temporary.c_str());
-    return false;
-}
-
-std::string readFile(const std::string& path) {
-    std::FILE* file = std::fopen(path.c_str(), "r");
-    if (file == nullptr)
-        return {};
-    char text[256] = {};
-    const std::size_t length = std::fread(text, 1, sizeof(text) - 1, file);
-    std::fclose(file);
-    return std::string(text, length);
-}
-
-} // namespace
 
 ShmSegment::~ShmSegment() {
     close();
@@ -88,9 +80,20 @@ RankCard& ShmSegment::card(int rank) const {
     return cards[rank];
 }
 
+Channel& ShmSegment::channel(int from, int to) const {
+    auto* channels = reinterpret_cast<Channel*>(m_base + sizeof(SegmentHeader) + ranks() * sizeof(RankCard));
+    return channels[static_cast<std::size_t>(from) * ranks() + static_cast<std::size_t>(to)];
+}
+
 std::byte* ShmSegment::slot(int rank) const {
-    std::byte* slots = m_base + sizeof(SegmentHeader) + header().size * sizeof(RankCard);
+    std::byte* slots
+        = m_base + sizeof(SegmentHeader) + ranks() * sizeof(RankCard) + ranks() * ranks() * sizeof(Channel);
     return slots + static_cast<std::size_t>(rank) * header().slotBytes;
+}
+
+std::byte* ShmSegment::channelData(int from, int to) const {
+    const std::size_t index = static_cast<std::size_t>(from) * ranks() + static_cast<std::size_t>(to);
+    return slot(static_cast<int>(ranks())) + index * header().channelBytes;
 }
 
 bool ShmSegment::map(int descriptor, std::size_t bytes) {
@@ -121,34 +124,44 @@ bool ShmSegment::alive(int rank) const {
     return fcntl(m_descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-bool ShmSegment::create(const ShmOptions& options, const std::string& file, std::string& error) {
+bool ShmSegment::create(int size, std::size_t slotBytes, std::size_t channelBytes, std::string& error) {
     const std::uint64_t hash = randomNumber();
     char name[64];
     std::snprintf(name, sizeof(name), "/graphdoctor-trainer-%d-%016llx", static_cast<int>(getpid()),
         static_cast<unsigned long long>(hash));
     const int descriptor = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
-    const std::size_t bytes = segmentBytes(static_cast<std::size_t>(options.size), options.slotBytes);
-    if (descriptor < 0 || posix_fallocate(descriptor, 0, static_cast<off_t>(bytes)) != 0
-        || !map(descriptor, bytes)) {
+    slotBytes = roundUp(slotBytes);
+    channelBytes = size > 1 ? roundUp(channelBytes) : 0;
+    const std::size_t bytes = segmentBytes(static_cast<std::size_t>(size), slotBytes, channelBytes);
+    const int full = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+    if (full != 0 || !map(descriptor, bytes)) {
         error = "cannot create a shared-memory segment of " + std::to_string(bytes)
-            + " bytes: " + std::strerror(errno);
+            + " bytes in /dev/shm: " + std::strerror(full != 0 ? full : errno);
         if (descriptor >= 0)
             ::close(descriptor);
         shm_unlink(name);
         return false;
     }
+    m_name = name;
     SegmentHeader& head = header();
     head.magic = kMagic;
-    head.size = static_cast<std::uint32_t>(options.size);
-    head.slotBytes = options.slotBytes;
+    head.size = static_cast<std::uint32_t>(size);
+    head.slotBytes = slotBytes;
+    head.channelBytes = channelBytes;
     head.hash = hash;
     head.ready.store(1, std::memory_order_release);
-    if (!lockRank(0) || !writeFile(file, name)) {
-        error = "cannot write the rendezvous file " + file + ": " + std::strerror(errno);
-        shm_unlink(name);
+    if (!lockRank(0)) {
+        error = std::string("cannot lock a place in the shared-memory segment: ") + std::strerror(errno);
+        removeName();
         return false;
     }
     return true;
+}
+
+void ShmSegment::removeName() {
+    if (!m_name.empty())
+        shm_unlink(m_name.c_str());
+    m_name.clear();
 }
 
 bool ShmSegment::attach(const std::string& name) {
@@ -168,67 +181,34 @@ bool ShmSegment::attach(const std::string& name) {
     return false;
 }
 
-bool ShmSegment::join(const std::string& file, std::int64_t deadlineNs, std::string& error) {
-    while (!attach(readFile(file))) {
+bool ShmSegment::join(int rank, int size, std::int64_t deadlineNs, std::string& error) {
+    if (header().size != static_cast<std::uint32_t>(size)) {
+        error = "rank " + std::to_string(rank) + " expects " + std::to_string(size) + " ranks, rank 0 "
+            + std::to_string(header().size);
+        return false;
+    }
+    if (rank != 0 && !lockRank(rank)) {
+        error = "rank " + std::to_string(rank) + " is taken by another process";
+        return false;
+    }
+    card(rank).pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
+    std::atomic<std::uint32_t>& joined = header().joined;
+    joined.fetch_add(1, std::memory_order_acq_rel);
+    wakeAll(joined);
+    while (true) {
+        const std::uint32_t seen = joined.load(std::memory_order_acquire);
+        if (seen == header().size)
+            return true;
         if (monotonicNs() > deadlineNs) {
-            error = "rank 0 did not come: no live segment is named in " + file;
+            error = "only " + std::to_string(seen) + " of " + std::to_string(size) + " ranks came in time";
             return false;
         }
-        pauseMs(2);
+        if (rank != 0 && !alive(0) && joined.load(std::memory_order_acquire) != header().size) {
+            error = "rank 0 has ended before all ranks came";
+            return false;
+        }
+        sleepOn(joined, seen);
     }
-    return true;
-}
-
-bool ShmSegment::open(const ShmOptions& options, std::string& error) {
-    if (options.size < 1 || options.rank < 0 || options.rank >= options.size || options.slotBytes < 64) {
-        error = "rank " + std::to_string(options.rank) + " of " + std::to_string(options.size)
-            + " ranks is no valid place in a communicator";
-        return false;
-    }
-    const std::string file = options.folder + "/" + options.name + ".rendezvous";
-    const std::int64_t deadlineNs = monotonicNs() + options.timeoutNs;
-    if (options.rank == 0 ? !create(options, file, error) : !join(file, deadlineNs, error))
-        return false;
-    if (header().size != static_cast<std::uint32_t>(options.size)) {
-        error = "rank " + std::to_string(options.rank) + " expects " + std::to_string(options.size)
-            + " ranks, rank 0 " + std::to_string(header().size);
-        return false;
-    }
-    const std::string name = options.rank == 0 ? readFile(file) : std::string();
-    if (options.rank != 0 && !lockRank(options.rank)) {
-        error = "rank " + std::to_string(options.rank) + " is taken by another process";
-        return false;
-    }
-    card(options.rank).pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
-    header().joined.fetch_add(1, std::memory_order_acq_rel);
-    ring();
-    bool complete = false;
-    while (!complete && monotonicNs() <= deadlineNs) {
-        const std::uint32_t seen = header().bell.load(std::memory_order_acquire);
-        complete = header().joined.load(std::memory_order_acquire) == header().size;
-        if (!complete)
-            sleepUnlessRung(seen);
-    }
-    if (!complete) {
-        error = "only " + std::to_string(header().joined.load()) + " of " + std::to_string(header().size)
-            + " ranks came to " + file + " in time";
-    }
-    if (options.rank == 0) {
-        shm_unlink(name.c_str());
-        std::remove(file.c_str());
-    }
-    return complete;
-}
-
-void ShmSegment::ring() const {
-    header().bell.fetch_add(1, std::memory_order_acq_rel);
-    syscall(SYS_futex, &header().bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
-
-void ShmSegment::sleepUnlessRung(std::uint32_t seen) const {
-    // A peer that dies rings no bell, so the sleep is short enough to look for one now and then.
-    const timespec limit{0, 20'000'000};
-    syscall(SYS_futex, &header().bell, FUTEX_WAIT, seen, &limit, nullptr, 0);
 }
 
 } // namespace gdt::comm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/shm_communicator.h"
+#include "comm/signature.h"
 
 #include <atomic>
 #include <cstddef>
@@ -10,26 +10,36 @@
 
 namespace gdt::comm {
 
-/// What a rank says it does in one round. Equal on all ranks, or the round fails.
-struct Signature {
-    std::uint64_t operation = 0; ///< operations of the communicator, from 1
-    std::uint64_t count = 0;
-    std::uint32_t kind = 0;
-    std::uint32_t dataType = 0;
-    std::uint32_t reduceOp = 0;
-    std::int32_t root = -1;
-    std::uint32_t captured = 0;
-    std::uint32_t reserved = 0;
-
-    bool operator==(const Signature&) const = default;
+/// What a rank waits for while it sleeps, for the others to see whether anybody can still move. Read as a
+/// seqlock: `epoch` is odd while it is written, and changes with every new wait.
+struct Waiting {
+    std::atomic<std::uint32_t> epoch;
+    std::atomic<std::uint32_t> blocked; ///< 0 runs, 1 in a collective, 2 in sends and receives
+    std::atomic<std::uint64_t> sendsTo; ///< bit per rank
+    std::atomic<std::uint64_t> receivesFrom;
+    std::atomic<std::uint32_t> round; ///< collective: of the round that is waited for
+    std::atomic<std::uint32_t> bellSeen; ///< transfers: the bell before the last look at the channels
+    Signature signature; ///< of the collective, or of one pending transfer
 };
 
-/// One rank's part of the segment; its data slot lies behind all cards. Zero-filled memory is a valid start.
+/// One rank's part of the segment; its data slot lies behind all channels. Zero-filled memory is a valid
+/// start. Numbers of rounds and pieces wrap; they are compared by their difference.
 struct alignas(64) RankCard {
     std::atomic<std::uint32_t> pid;
-    std::atomic<std::uint64_t> posted; ///< last round whose signature and data are in place
-    std::atomic<std::uint64_t> consumed; ///< last round that this rank has read from everybody
+    std::atomic<std::uint32_t> posted; ///< last round whose signature and data are in place; a futex
+    std::atomic<std::uint32_t> consumed; ///< last round that this rank has read from everybody; a futex
+    std::atomic<std::uint32_t> bell; ///< futex: changes when a channel from or to this rank moves
+    std::atomic<std::uint32_t> sleepers; ///< ranks that sleep on `posted` or `consumed`
+    std::atomic<std::uint32_t> bellSleeper;
     Signature signature;
+    Waiting waiting;
+};
+
+/// Messages from one rank to another, one piece at a time.
+struct alignas(64) Channel {
+    std::atomic<std::uint32_t> produced; ///< pieces put
+    std::atomic<std::uint32_t> taken; ///< pieces taken
+    Signature signature; ///< of the message that the present piece belongs to
 };
 
 struct alignas(64) SegmentHeader {
@@ -37,18 +47,17 @@ struct alignas(64) SegmentHeader {
     std::uint32_t size;
     std::uint32_t reserved;
     std::uint64_t slotBytes;
+    std::uint64_t channelBytes;
     std::uint64_t hash;
     std::atomic<std::uint32_t> ready; ///< set last by rank 0
-    std::atomic<std::uint32_t> joined;
-    std::atomic<std::uint32_t> bell; ///< futex: changes whenever anything below or in a card changes
+    std::atomic<std::uint32_t> joined; ///< futex
     std::atomic<std::uint32_t> failed; ///< 0 none, 1 being written, 2 reason is complete
-    char reason[256];
+    char reason[512];
 };
 
-/// The mapped segment of one communicator. Rank 0 creates it and leaves its name in the rendezvous file; when
-/// all ranks have come, both names are removed, so that nothing stays behind even after a kill. A rank holds
-/// a lock on one byte of the segment, which the kernel drops when the process ends: so a dead peer is seen, a
-/// zombie too.
+/// The mapped segment of one communicator. Rank 0 creates it and tells its name to the others; when all have
+/// come the name is removed, so that nothing stays behind even after a kill. A rank holds a lock on one byte
+/// of the segment, which the kernel drops when the process ends: so a dead peer is seen, a zombie too.
 class ShmSegment {
 public:
     ShmSegment() = default;
@@ -56,29 +65,40 @@ public:
     ShmSegment(const ShmSegment&) = delete;
     ShmSegment& operator=(const ShmSegment&) = delete;
 
-    /// False, with one sentence in `error`, when the ranks did not all come before the time limit.
-    [[nodiscard]] bool open(const ShmOptions& options, std::string& error);
+    /// Rank 0 of `size`. False, with one sentence in `error`, when there is no memory for it.
+    [[nodiscard]] bool create(int size, std::size_t slotBytes, std::size_t channelBytes, std::string& error);
+    /// The others. False when `name` is no live segment.
+    [[nodiscard]] bool attach(const std::string& name);
+    /// After create() or attach(): takes the place of `rank` and waits for all. False, with one sentence.
+    [[nodiscard]] bool join(int rank, int size, std::int64_t deadlineNs, std::string& error);
+    /// Rank 0, after join() on success or failure.
+    void removeName();
+    [[nodiscard]] const std::string& name() const { return m_name; }
 
     [[nodiscard]] SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(m_base); }
     [[nodiscard]] RankCard& card(int rank) const;
     [[nodiscard]] std::byte* slot(int rank) const;
+    [[nodiscard]] Channel& channel(int from, int to) const;
+    [[nodiscard]] std::byte* channelData(int from, int to) const;
     [[nodiscard]] bool alive(int rank) const;
 
-    void ring() const;
-    /// Sleeps until the bell differs from `seen`, or some milliseconds have passed.
-    void sleepUnlessRung(std::uint32_t seen) const;
-
 private:
-    [[nodiscard]] bool create(const ShmOptions& options, const std::string& file, std::string& error);
-    [[nodiscard]] bool join(const std::string& file, std::int64_t deadlineNs, std::string& error);
-    [[nodiscard]] bool attach(const std::string& name);
     [[nodiscard]] bool map(int descriptor, std::size_t bytes);
     [[nodiscard]] bool lockRank(int rank) const;
+    [[nodiscard]] std::size_t ranks() const { return header().size; }
     void close();
 
     int m_descriptor = -1;
     std::byte* m_base = nullptr;
     std::size_t m_bytes = 0;
+    std::string m_name;
 };
+
+[[nodiscard]] std::int64_t monotonicNs();
+/// Sleeps until somebody wakes the word or it differs from `seen`, at most some milliseconds: a peer that
+/// dies wakes nobody, so the sleep is short enough to look for one now and then.
+void sleepOn(std::atomic<std::uint32_t>& word, std::uint32_t seen);
+void wakeAll(std::atomic<std::uint32_t>& word);
+void pauseMs(long ms);
 
 } // namespace gdt::comm

@@ -11,7 +11,7 @@ namespace gdt::runtime {
 
 /// What a collective carries when it is queued or captured. Plain values, frozen like kernel arguments.
 struct CommArguments {
-    std::uint32_t kind = 0; ///< comm::CommKind
+    std::uint32_t kind = 0; ///< gd_rt_comm_kind
     std::uint32_t dataType = 0;
     std::uint32_t reduceOp = 0;
     std::int32_t root = -1; ///< or the peer of a send or receive, -1 for none
@@ -19,6 +19,7 @@ struct CommArguments {
     const void* send = nullptr;
     void* receive = nullptr;
     std::uint64_t messageBytes = 0; ///< count times type size on this rank
+    bool deferred = false; ///< a send or receive that starts with the next one that is not
 };
 
 /// The end of a communicator that runs operations; called on a stream's worker thread.
