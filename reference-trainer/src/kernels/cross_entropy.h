@@ -9,11 +9,13 @@ namespace gdt::kernels {
 // Softmax cross-entropy, forward and backward in one pass: losses[row] = -log softmax(logits)[target], and
 // logits are overwritten by their gradient (softmax - onehot) * weight * state->lossScale.
 template <class T> struct SoftmaxCrossEntropy {
-    static constexpr const char* kName = nameFor<T>("softmax_cross_entropy_f64", "softmax_cross_entropy_f32");
+    static constexpr const char* kName
+        = nameFor<T>("softmax_cross_entropy_f64", "softmax_cross_entropy_f32", "softmax_cross_entropy_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* logits;
         const std::int32_t* targets;
-        T* losses;
+        Wide<T>* losses;
         const optim::StepState* state;
         std::int64_t rows, vocab;
         double weight; // 1 / (tokens of the global batch)
@@ -23,9 +25,11 @@ template <class T> struct SoftmaxCrossEntropy {
 
 // state->loss += weight * sum of losses, rows in order.
 template <class T> struct LossAccumulate {
-    static constexpr const char* kName = nameFor<T>("loss_accumulate_f64", "loss_accumulate_f32");
+    static constexpr const char* kName
+        = nameFor<T>("loss_accumulate_f64", "loss_accumulate_f32", "loss_accumulate_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
-        const T* losses;
+        const Wide<T>* losses;
         optim::StepState* state;
         std::int64_t rows;
         double weight;

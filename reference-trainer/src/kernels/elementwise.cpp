@@ -3,6 +3,7 @@
 
 #include "kernels/rng.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gdt::kernels {
@@ -53,6 +54,10 @@ template <class T> void BiasBackward<T>::host(const Args& args) {
     }
 }
 
+template <class T> void RoundValues<T>::host(const Args& args) {
+    std::copy(args.x, args.x + args.count, args.out);
+}
+
 template <class T> void InitNormal<T>::host(const Args& args) {
     for (std::int64_t i = 0; i < args.count; ++i) {
         const std::uint64_t index = args.firstIndex + static_cast<std::uint64_t>(i);
@@ -69,6 +74,8 @@ template struct ResidualAdd<float>;
 template struct ResidualAdd<double>;
 template struct BiasBackward<float>;
 template struct BiasBackward<double>;
+template struct RoundValues<float>;
+template struct RoundValues<double>;
 template struct InitNormal<float>;
 template struct InitNormal<double>;
 

@@ -7,7 +7,9 @@ namespace gdt::kernels {
 
 // out = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the tanh form of GPT-2.
 template <class T> struct GeluForward {
-    static constexpr const char* kName = nameFor<T>("gelu_forward_f64", "gelu_forward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("gelu_forward_f64", "gelu_forward_f32", "gelu_forward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         T* out;
@@ -18,7 +20,9 @@ template <class T> struct GeluForward {
 
 // dx = dout * gelu'(x); dx may be dout.
 template <class T> struct GeluBackward {
-    static constexpr const char* kName = nameFor<T>("gelu_backward_f64", "gelu_backward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("gelu_backward_f64", "gelu_backward_f32", "gelu_backward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* dout;
@@ -30,7 +34,9 @@ template <class T> struct GeluBackward {
 
 // out = a + b.
 template <class T> struct ResidualAdd {
-    static constexpr const char* kName = nameFor<T>("residual_add_f64", "residual_add_f32");
+    static constexpr const char* kName
+        = nameFor<T>("residual_add_f64", "residual_add_f32", "residual_add_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* a;
         const T* b;
@@ -42,11 +48,26 @@ template <class T> struct ResidualAdd {
 
 // dbias[j] += sum over rows of dy[row,j], rows in order.
 template <class T> struct BiasBackward {
-    static constexpr const char* kName = nameFor<T>("bias_backward_f64", "bias_backward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("bias_backward_f64", "bias_backward_f32", "bias_backward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* dy;
-        T* dbias;
+        Wide<T>* dbias;
         std::int64_t rows, columns;
+    };
+    static void host(const Args& args);
+};
+
+// out[i] = x[i], rounded to nearest where T is the narrower type.
+template <class T> struct RoundValues {
+    static constexpr const char* kName
+        = nameFor<T>("round_values_f64", "round_values_f32", "round_values_bf16");
+    static constexpr bool kOnHost = onHost<T>;
+    struct Args {
+        const Wide<T>* x;
+        T* out;
+        std::int64_t count;
     };
     static void host(const Args& args);
 };
@@ -54,7 +75,8 @@ template <class T> struct BiasBackward {
 // values[i] = mean + deviation * normal(seed, parameter, firstIndex + i): the element's *global* index is the
 // counter, so a shard of a parameter gets exactly the numbers of its part of the whole.
 template <class T> struct InitNormal {
-    static constexpr const char* kName = nameFor<T>("init_normal_f64", "init_normal_f32");
+    static constexpr const char* kName = nameFor<T>("init_normal_f64", "init_normal_f32", "init_normal_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* values;
         std::int64_t count;

@@ -7,7 +7,9 @@ namespace gdt::kernels {
 
 // out[row,:] = table[tokens[row],:].
 template <class T> struct EmbeddingForward {
-    static constexpr const char* kName = nameFor<T>("embedding_forward_f64", "embedding_forward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("embedding_forward_f64", "embedding_forward_f32", "embedding_forward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
         const T* table;
@@ -20,11 +22,13 @@ template <class T> struct EmbeddingForward {
 // dtable[tokens[row],:] += dout[row,:], rows in order: a token that occurs twice is added twice in that
 // order.
 template <class T> struct EmbeddingBackward {
-    static constexpr const char* kName = nameFor<T>("embedding_backward_f64", "embedding_backward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("embedding_backward_f64", "embedding_backward_f32", "embedding_backward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
         const T* dout;
-        T* dtable;
+        Wide<T>* dtable;
         std::int64_t rows, hidden;
     };
     static void host(const Args& args);
@@ -34,7 +38,8 @@ template <class T> struct EmbeddingBackward {
 // (i, i + headSize/2) of each head turns by position / base^(2i / headSize). direction +1 forward, -1
 // backward (the inverse rotation is the transpose, so the same kernel carries the gradient).
 template <class T> struct Rotary {
-    static constexpr const char* kName = nameFor<T>("rotary_f64", "rotary_f32");
+    static constexpr const char* kName = nameFor<T>("rotary_f64", "rotary_f32", "rotary_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* qkv;
         std::int64_t seqLen, batch, heads, headSize;

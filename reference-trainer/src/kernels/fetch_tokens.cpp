@@ -5,10 +5,6 @@
 
 namespace gdt::kernels {
 
-namespace {
-constexpr std::uint64_t kSampleStream = 0x73616d706c65; // keeps sampling apart from every parameter's stream
-} // namespace
-
 void FetchTokens::host(const Args& args) {
     const std::int64_t places = args.corpusLength - args.seqLen;
     for (std::int64_t b = 0; b < args.batch; ++b) {

@@ -11,6 +11,9 @@ namespace gdt::kernels {
 // data-parallel rank r has the global number ((step * microBatches + m) * ranks + r) * batch + b; its place
 // in the corpus is a random number keyed by that number, so the global batch is the same however it is spread
 // over ranks.
+inline constexpr std::uint64_t kSampleStream
+    = 0x73616d706c65; ///< keeps sampling apart from every parameter's stream
+
 struct FetchTokens {
     static constexpr const char* kName = "fetch_tokens";
     struct Args {

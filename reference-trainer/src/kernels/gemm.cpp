@@ -53,7 +53,7 @@ template <class T> void multiply(const typename Gemm<T>::Args& g) {
 
 } // namespace
 
-template <class T> void Gemm<T>::host(const Args& args) {
+template <class T, class C> void Gemm<T, C>::host(const Args& args) {
     multiply<T>(args);
     if (args.bias == nullptr) {
         return;

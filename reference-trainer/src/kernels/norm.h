@@ -8,32 +8,36 @@ namespace gdt::kernels {
 // Layer norm over the last dimension: out = (x - mean) * rstd * gain + bias, the variance is the biased one.
 // mean[rows] and rstd[rows] are kept for the backward pass.
 template <class T> struct LayerNormForward {
-    static constexpr const char* kName = nameFor<T>("layer_norm_forward_f64", "layer_norm_forward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("layer_norm_forward_f64", "layer_norm_forward_f32", "layer_norm_forward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
         const T* bias;
         T* out;
-        T* mean;
-        T* rstd;
+        Wide<T>* mean;
+        Wide<T>* rstd;
         std::int64_t rows, hidden;
-        T epsilon;
+        Wide<T> epsilon;
     };
     static void host(const Args& args);
 };
 
 // dx += gradient: the residual branch has already left its share there. dgain and dbias accumulate.
 template <class T> struct LayerNormBackward {
-    static constexpr const char* kName = nameFor<T>("layer_norm_backward_f64", "layer_norm_backward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("layer_norm_backward_f64", "layer_norm_backward_f32", "layer_norm_backward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
-        const T* mean;
-        const T* rstd;
+        const Wide<T>* mean;
+        const Wide<T>* rstd;
         const T* dout;
         T* dx;
-        T* dgain;
-        T* dbias;
+        Wide<T>* dgain;
+        Wide<T>* dbias;
         std::int64_t rows, hidden;
     };
     static void host(const Args& args);
@@ -41,28 +45,32 @@ template <class T> struct LayerNormBackward {
 
 // Root-mean-square norm: out = x * rstd * gain with rstd = 1 / sqrt(mean(x^2) + epsilon).
 template <class T> struct RmsNormForward {
-    static constexpr const char* kName = nameFor<T>("rms_norm_forward_f64", "rms_norm_forward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("rms_norm_forward_f64", "rms_norm_forward_f32", "rms_norm_forward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
         T* out;
-        T* rstd;
+        Wide<T>* rstd;
         std::int64_t rows, hidden;
-        T epsilon;
+        Wide<T> epsilon;
     };
     static void host(const Args& args);
 };
 
 // dx += gradient, dgain accumulates, as for the layer norm.
 template <class T> struct RmsNormBackward {
-    static constexpr const char* kName = nameFor<T>("rms_norm_backward_f64", "rms_norm_backward_f32");
+    static constexpr const char* kName
+        = nameFor<T>("rms_norm_backward_f64", "rms_norm_backward_f32", "rms_norm_backward_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
-        const T* rstd;
+        const Wide<T>* rstd;
         const T* dout;
         T* dx;
-        T* dgain;
+        Wide<T>* dgain;
         std::int64_t rows, hidden;
     };
     static void host(const Args& args);

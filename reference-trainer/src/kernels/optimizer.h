@@ -21,7 +21,9 @@ struct LearningRateSchedule {
 
 // state->gradSquares = sum of squares of all gradients, in double and in index order.
 template <class T> struct SumOfSquares {
-    static constexpr const char* kName = nameFor<T>("sum_of_squares_f64", "sum_of_squares_f32");
+    static constexpr const char* kName
+        = nameFor<T>("sum_of_squares_f64", "sum_of_squares_f32", "sum_of_squares_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* values;
         optim::StepState* state;
@@ -42,14 +44,18 @@ struct ClipCoefficient {
 };
 
 // AdamW (Loshchilov, Hutter 2019) with decoupled weight decay; gradient multiplier, rate and powers come from
-// the step state. While state->updates is 0 the moments count as zero, whatever their memory holds.
+// the step state. While state->updates is 0 the moments count as zero, whatever their memory holds. Where T
+// is narrow, `parameters` is the wide master copy and `rounded` what the model computes with; else rounded is
+// null.
 template <class T> struct AdamW {
-    static constexpr const char* kName = nameFor<T>("adamw_f64", "adamw_f32");
+    static constexpr const char* kName = nameFor<T>("adamw_f64", "adamw_f32", "adamw_bf16");
+    static constexpr bool kOnHost = onHost<T>;
     struct Args {
-        T* parameters;
-        const T* gradients;
-        T* firstMoment;
-        T* secondMoment;
+        Wide<T>* parameters;
+        const Wide<T>* gradients;
+        Wide<T>* firstMoment;
+        Wide<T>* secondMoment;
+        T* rounded;
         const optim::StepState* state;
         std::int64_t count;
         double beta1, beta2, epsilon, weightDecay;

@@ -34,16 +34,21 @@ GptStage<T>::GptStage(const ModelConfig& config, std::int64_t maxBatch)
 
 template <class T> std::size_t GptStage<T>::activationBytes() const {
     const std::int64_t h = m_config.hidden;
-    const std::int64_t perLayer
-        = 6 * h + 3 * h + m_config.heads * m_config.seqLen + 2 * m_config.mlpHidden() + 4;
-    const std::int64_t shared = 4 * h + m_config.mlpHidden() + m_config.vocab + 4;
-    const std::int64_t elements = m_maxRows * (perLayer * m_config.layers + shared) + m_config.seqLen;
+    // Per row: elements of type T, then of type Wide<T>.
+    const std::int64_t perLayer = 6 * h + 3 * h + 2 * m_config.mlpHidden();
+    const std::int64_t shared = 4 * h + m_config.mlpHidden() + m_config.vocab;
+    const std::int64_t widePerLayer = m_config.heads + 4;
+    const std::int64_t wideShared = m_config.heads + 4;
+    const std::int64_t elements = m_maxRows * (perLayer * m_config.layers + shared);
+    const std::int64_t wide = m_maxRows * (widePerLayer * m_config.layers + wideShared);
     // The pool rounds each buffer up to 256 bytes.
     const std::int64_t buffers = 16 * m_config.layers + 16;
-    return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(buffers) * 256;
+    return static_cast<std::size_t>(elements) * sizeof(T)
+        + static_cast<std::size_t>(wide) * sizeof(kernels::Wide<T>) + static_cast<std::size_t>(buffers) * 256;
 }
 
-template <class T> Status GptStage<T>::bind(T* values, T* gradients, runtime::GraphPool& pool) {
+template <class T>
+Status GptStage<T>::bind(T* values, kernels::Wide<T>* gradients, runtime::GraphPool& pool) {
     const auto at = [&](int index) -> Tensor<T> {
         if (index < 0) {
             return {};
@@ -67,11 +72,16 @@ template <class T> Status GptStage<T>::bind(T* values, T* gradients, runtime::Gr
     return Status::Success;
 }
 
-template <class T> Status GptStage<T>::initialise(runtime::Stream& stream, std::uint64_t seed) {
+template <class T>
+Status GptStage<T>::initialise(runtime::Stream& stream, std::uint64_t seed, kernels::Wide<T>* master) {
     for (const Parameter& parameter : m_layout.parameters()) {
-        GDT_TRY(stream.template launch<kernels::InitNormal<T>>(gridFor(parameter.count),
-            {m_values + parameter.offset, parameter.count, seed, parameter.id, 0, parameter.mean,
+        GDT_TRY(stream.template launch<kernels::InitNormal<kernels::Wide<T>>>(gridFor(parameter.count),
+            {master + parameter.offset, parameter.count, seed, parameter.id, 0, parameter.mean,
                 parameter.deviation}));
+    }
+    if constexpr (!std::is_same_v<T, kernels::Wide<T>>) {
+        return stream.template launch<kernels::RoundValues<T>>(
+            gridFor(m_layout.count()), {master, m_values, m_layout.count()});
     }
     return Status::Success;
 }
@@ -119,5 +129,6 @@ template <class T> Status GptStage<T>::betweenReplays(LayerHooks& hooks, runtime
 
 template class GptStage<float>;
 template class GptStage<double>;
+template class GptStage<kernels::BFloat16>;
 
 } // namespace gdt::model

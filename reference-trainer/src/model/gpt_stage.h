@@ -28,9 +28,10 @@ public:
     /// Upper bound of what bind() takes from the pool.
     [[nodiscard]] std::size_t activationBytes() const;
 
-    runtime::Status bind(T* values, T* gradients, runtime::GraphPool& pool);
+    runtime::Status bind(T* values, kernels::Wide<T>* gradients, runtime::GraphPool& pool);
     /// Starting values from counter-based random numbers: the same for every layout over ranks.
-    runtime::Status initialise(runtime::Stream& stream, std::uint64_t seed);
+    /// `master` is the block of wide parameters, the same as the values unless T is narrow.
+    runtime::Status initialise(runtime::Stream& stream, std::uint64_t seed, kernels::Wide<T>* master);
 
     /// Adds weight * (sum of token losses) to state->loss and leaves the gradient of the logits, times
     /// state->lossScale, for backward(). weight = 1 / (tokens of the global batch).
@@ -56,7 +57,7 @@ private:
     T* m_embedded = nullptr; // [rows, hidden]
     T* m_normed = nullptr; // [rows, hidden]
     T* m_logits = nullptr; // [rows, vocab], then their gradient
-    T* m_losses = nullptr; // [rows]
+    kernels::Wide<T>* m_losses = nullptr; // [rows]
     T* m_gradient = nullptr; // [rows, hidden], of the residual stream
 };
 

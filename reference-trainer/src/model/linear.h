@@ -24,8 +24,9 @@ template <class T> struct Linear {
     runtime::Status backward(const Pass& pass, const T* x, const T* dy, T* dx) const {
         using kernels::BiasBackward;
         using kernels::Gemm;
+        using WeightGemm = Gemm<T, kernels::Wide<T>>;
         const std::int64_t rows = pass.shape.rows();
-        GDT_TRY(pass.stream.template launch<Gemm<T>>(
+        GDT_TRY(pass.stream.template launch<WeightGemm>(
             gridFor(out, in), kernels::linearBackwardWeight<T>(dy, x, weight.gradient, rows, in, out)));
         if (bias.value != nullptr) {
             GDT_TRY(

@@ -14,8 +14,8 @@ template <class T> struct Norm {
     std::int64_t hidden = 0;
     Tensor<T> gain;
     Tensor<T> bias; ///< layer norm only
-    T* mean = nullptr; ///< [rows], layer norm only
-    T* rstd = nullptr; ///< [rows]
+    kernels::Wide<T>* mean = nullptr; ///< [rows], layer norm only
+    kernels::Wide<T>* rstd = nullptr; ///< [rows]
 
     runtime::Status allocate(runtime::GraphPool& pool, std::int64_t rows) {
         GDT_TRY(take(pool, &rstd, rows));
@@ -24,7 +24,7 @@ template <class T> struct Norm {
 
     runtime::Status forward(const Pass& pass, const T* x, T* out) const {
         const std::int64_t rows = pass.shape.rows();
-        const T eps = static_cast<T>(epsilon);
+        const auto eps = static_cast<kernels::Wide<T>>(epsilon);
         if (kind == NormKind::Rms) {
             return pass.stream.template launch<kernels::RmsNormForward<T>>(
                 gridFor(rows * hidden), {x, gain.value, out, rstd, rows, hidden, eps});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/kernel.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,7 +49,7 @@ private:
 /// A parameter and its gradient in device memory.
 template <class T> struct Tensor {
     T* value = nullptr;
-    T* gradient = nullptr;
+    kernels::Wide<T>* gradient = nullptr;
 };
 
 } // namespace gdt::model

@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kInitDeviation = 0.02;
 
-template <class T> Tensor<T> resolve(const ParameterLayout& layout, int index, T* values, T* gradients) {
+template <class T>
+Tensor<T> resolve(const ParameterLayout& layout, int index, T* values, kernels::Wide<T>* gradients) {
     if (index < 0) {
         return {};
     }
@@ -28,7 +29,7 @@ template <class T>
 Status BackwardScratch<T>::allocate(runtime::GraphPool& pool, const ModelConfig& config, std::int64_t rows) {
     GDT_TRY(take(pool, &narrow, rows * config.hidden));
     GDT_TRY(take(pool, &wide, rows * config.mlpHidden()));
-    return take(pool, &scores, config.seqLen);
+    return take(pool, &rowSums, rows * config.heads);
 }
 
 template <class T>
@@ -57,8 +58,8 @@ TransformerLayer<T>::TransformerLayer(const ModelConfig& config, std::int64_t in
 }
 
 template <class T>
-Status TransformerLayer<T>::bind(
-    const ParameterLayout& layout, T* values, T* gradients, runtime::GraphPool& pool, std::int64_t rows) {
+Status TransformerLayer<T>::bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients,
+    runtime::GraphPool& pool, std::int64_t rows) {
     const auto at = [&](int index) { return resolve(layout, index, values, gradients); };
     const std::int64_t h = m_config.hidden;
     const std::int64_t wide = m_config.mlpHidden();
@@ -74,7 +75,7 @@ Status TransformerLayer<T>::bind(
         GDT_TRY(take(pool, narrow, rows * h));
     }
     GDT_TRY(take(pool, &m_qkv, rows * 3 * h));
-    GDT_TRY(take(pool, &m_probs, rows * m_config.heads * m_config.seqLen));
+    GDT_TRY(take(pool, &m_logSums, rows * m_config.heads));
     GDT_TRY(take(pool, &m_fc1, rows * wide));
     return take(pool, &m_gelu, rows * wide);
 }
@@ -89,7 +90,7 @@ template <class T> Status TransformerLayer<T>::attentionForward(const Pass& pass
     GDT_TRY(pass.stream.template launch<kernels::Rotary<T>>(
         gridFor(elements), {m_qkv, seqLen, batch, heads, headSize, m_config.rotaryBase, 1.0}));
     GDT_TRY(pass.stream.template launch<kernels::AttentionForward<T>>(
-        gridFor(elements), {m_qkv, m_probs, m_attention, seqLen, batch, heads, headSize}));
+        gridFor(elements), {m_qkv, m_attention, m_logSums, seqLen, batch, heads, headSize}));
     GDT_TRY(m_projectLinear.forward(pass, m_attention, m_branch));
     return pass.stream.template launch<kernels::ResidualAdd<T>>(
         gridFor(elements), {x, m_branch, m_middle, elements});
@@ -132,7 +133,8 @@ Status TransformerLayer<T>::attentionBackward(
     T* dqkv = scratch.wide;
     GDT_TRY(m_projectLinear.backward(pass, m_attention, dx, scratch.narrow));
     GDT_TRY(pass.stream.template launch<kernels::AttentionBackward<T>>(gridFor(elements),
-        {m_qkv, m_probs, scratch.narrow, dqkv, scratch.scores, seqLen, batch, heads, headSize}));
+        {m_qkv, m_attention, m_logSums, scratch.narrow, dqkv, scratch.rowSums, seqLen, batch, heads,
+            headSize}));
     GDT_TRY(pass.stream.template launch<kernels::Rotary<T>>(
         gridFor(elements), {dqkv, seqLen, batch, heads, headSize, m_config.rotaryBase, -1.0}));
     GDT_TRY(m_qkvLinear.backward(pass, m_normed1, dqkv, scratch.narrow));
@@ -152,7 +154,9 @@ template <class T> Status TransformerLayer<T>::betweenReplays(LayerHooks& hooks,
 
 template struct BackwardScratch<float>;
 template struct BackwardScratch<double>;
+template struct BackwardScratch<kernels::BFloat16>;
 template class TransformerLayer<float>;
 template class TransformerLayer<double>;
+template class TransformerLayer<kernels::BFloat16>;
 
 } // namespace gdt::model

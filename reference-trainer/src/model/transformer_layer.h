@@ -10,7 +10,7 @@ namespace gdt::model {
 template <class T> struct BackwardScratch {
     T* narrow = nullptr; ///< [rows, hidden]
     T* wide = nullptr; ///< [rows, 4 * hidden], also holds the gradient of queries, keys and values
-    T* scores = nullptr; ///< [seqLen]
+    kernels::Wide<T>* rowSums = nullptr; ///< [batch, heads, seqLen]
 
     runtime::Status allocate(runtime::GraphPool& pool, const ModelConfig& config, std::int64_t rows);
 };
@@ -24,8 +24,8 @@ public:
     TransformerLayer(const ModelConfig& config, std::int64_t index, ParameterLayout& layout);
 
     /// Resolves parameters (after ParameterLayout::finish) and takes the activation buffers from `pool`.
-    runtime::Status bind(
-        const ParameterLayout& layout, T* values, T* gradients, runtime::GraphPool& pool, std::int64_t rows);
+    runtime::Status bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients,
+        runtime::GraphPool& pool, std::int64_t rows);
 
     runtime::Status forward(const Pass& pass, const T* x);
     /// `dx` comes in as the gradient of the output and leaves as the gradient of x.
@@ -55,7 +55,7 @@ private:
 
     T* m_normed1 = nullptr; // [rows, hidden]
     T* m_qkv = nullptr; // [rows, 3 * hidden]
-    T* m_probs = nullptr; // [batch, heads, seqLen, seqLen]
+    kernels::Wide<T>* m_logSums = nullptr; // [batch, heads, seqLen]
     T* m_attention = nullptr; // [rows, hidden]
     T* m_branch = nullptr; // [rows, hidden], output of either branch before it is added
     T* m_middle = nullptr; // [rows, hidden]

@@ -25,9 +25,12 @@ struct OptimizerConfig {
 /// first issue(), as frameworks do; a graph must therefore be captured after one eager step.
 template <class T> class AdamWOptimizer {
 public:
-    /// `values`, `gradients` and `state` are device memory and outlive the optimizer.
+    using Wide = kernels::Wide<T>;
+
+    /// All pointers are device memory that outlives the optimizer. `master` are the parameters; where T is
+    /// narrow each update also rounds them into `values`, else both are the same block.
     AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
-        const model::ParameterLayout& layout, T* values, T* gradients, StepState* state);
+        const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state);
     ~AdamWOptimizer();
     AdamWOptimizer(const AdamWOptimizer&) = delete;
     AdamWOptimizer& operator=(const AdamWOptimizer&) = delete;
@@ -47,11 +50,12 @@ private:
     OptimizerConfig m_config;
     std::int64_t m_count;
     std::int64_t m_decayedCount;
-    T* m_values;
-    T* m_gradients;
+    Wide* m_master;
+    T* m_rounded; // null where T is as wide
+    Wide* m_gradients;
     StepState* m_state;
-    T* m_firstMoment = nullptr;
-    T* m_secondMoment = nullptr;
+    Wide* m_firstMoment = nullptr;
+    Wide* m_secondMoment = nullptr;
 };
 
 } // namespace gdt::optim

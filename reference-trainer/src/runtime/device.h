@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace gdt::runtime {
 
 class Stream;
 
-namespace host {
-struct DeviceState;
+namespace backend {
+class Device;
 }
 
 /// What happens when a kernel or copy names device memory that was freed, or freed and handed out again.
@@ -21,12 +22,18 @@ enum class StaleAccess {
     Checked, ///< freed memory is poisoned, the access fails with IllegalAddress, which sticks to the device
 };
 
+enum class Backend { Host, Cuda };
+
+/// Empty when a device of the backend can be created here, else one sentence why not.
+[[nodiscard]] std::string backendProblem(Backend backend, int ordinal = 0);
+
 struct DeviceOptions {
+    Backend backend = Backend::Host;
     int ordinal = 0;
-    /// 0: all queued work runs in the thread that synchronises, in one order; otherwise one worker thread a
-    /// stream.
+    /// Host: 0: all queued work runs in the thread that synchronises, in one order; otherwise one worker
+    /// thread a stream.
     int hostWorkers = 1;
-    /// Size of the device's address space; physical pages are used only where touched.
+    /// Host: size of the device's address space; physical pages are used only where touched.
     std::size_t memoryBytes = std::size_t{1} << 30;
     StaleAccess staleAccess = StaleAccess::Faithful;
 };
@@ -38,7 +45,7 @@ enum class CopyKind : std::uint32_t {
     DeviceToDevice = 3
 };
 
-/// A device: one arena of memory, the legacy default stream and any number of streams. Every call may come
+/// A device: its memory, the legacy default stream and any number of streams. Every call may come
 /// from any thread. Streams, events and graphs keep what they need of the device alive.
 ///
 /// Capture rules: the calls marked [unsafe] are "potentially unsafe API calls" in CUDA's sense. While a
@@ -46,10 +53,11 @@ enum class CopyKind : std::uint32_t {
 /// capture.
 class Device {
 public:
+    /// Where backendProblem() is not empty every call fails with its status.
     explicit Device(const DeviceOptions& options = {});
     ~Device();
     Device(Device&&) noexcept = default;
-    Device& operator=(Device&&) noexcept = default;
+    Device& operator=(Device&&) noexcept;
 
     /// Device memory, 256-byte aligned, at the lowest address that fits. Contents are undefined. [unsafe]
     Status allocate(void** pointer, std::size_t bytes);
@@ -74,10 +82,10 @@ public:
     /// The first error that a kernel or copy raised; it sticks, and every later call returns it.
     [[nodiscard]] Status stickyError() const;
 
-    [[nodiscard]] const std::shared_ptr<host::DeviceState>& state() const { return m_state; }
+    [[nodiscard]] const std::shared_ptr<backend::Device>& backend() const { return m_backend; }
 
 private:
-    std::shared_ptr<host::DeviceState> m_state;
+    std::shared_ptr<backend::Device> m_backend;
     std::unique_ptr<Stream> m_defaultStream;
 };
 

@@ -5,8 +5,8 @@
 
 namespace gdt::runtime {
 
-namespace host {
-struct EventState;
+namespace backend {
+class Event;
 }
 
 enum class EventFlags : std::uint32_t { Default = 0, DisableTiming = 2 };
@@ -30,10 +30,10 @@ public:
     /// Time between two completed events recorded with timing. NotReady when one has not completed.
     static Status elapsedNs(const Event& start, const Event& end, std::int64_t* ns);
 
-    [[nodiscard]] const std::shared_ptr<host::EventState>& state() const { return m_state; }
+    [[nodiscard]] const std::shared_ptr<backend::Event>& backend() const { return m_backend; }
 
 private:
-    std::shared_ptr<host::EventState> m_state;
+    std::shared_ptr<backend::Event> m_backend;
 };
 
 } // namespace gdt::runtime

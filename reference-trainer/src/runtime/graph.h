@@ -10,10 +10,10 @@
 
 namespace gdt::runtime {
 
-namespace host {
-struct GraphState;
-struct ExecState;
-} // namespace host
+namespace backend {
+class Graph;
+class Exec;
+} // namespace backend
 
 /// CUDA's CUgraphNodeType numbers where CUDA has the type; a captured collective is one node of its own.
 enum class NodeType : std::uint32_t {
@@ -66,16 +66,16 @@ public:
     Status instantiate(GraphExec& exec, InstantiateFlags flags = InstantiateFlags::Default) const;
     Status destroy();
 
-    [[nodiscard]] bool valid() const { return m_state != nullptr; }
+    [[nodiscard]] bool valid() const { return m_backend != nullptr; }
     [[nodiscard]] std::uint64_t id() const; ///< 0 when not valid; never shared with an exec of the process
     [[nodiscard]] std::size_t nodeCount() const;
     [[nodiscard]] NodeView node(std::size_t index) const;
 
-    [[nodiscard]] const std::shared_ptr<host::GraphState>& state() const { return m_state; }
-    void adopt(std::shared_ptr<host::GraphState> state);
+    [[nodiscard]] const std::shared_ptr<backend::Graph>& backend() const { return m_backend; }
+    void adopt(std::shared_ptr<backend::Graph> graph);
 
 private:
-    std::shared_ptr<host::GraphState> m_state;
+    std::shared_ptr<backend::Graph> m_backend;
 };
 
 /// An executable graph. Launches of one exec run one after the other, in the order of their calls. Destroying
@@ -95,15 +95,14 @@ public:
     /// [unsafe] in the sense of device.h; on failure the exec stays.
     Status destroy();
 
-    [[nodiscard]] bool valid() const { return m_state != nullptr; }
+    [[nodiscard]] bool valid() const { return m_backend != nullptr; }
     [[nodiscard]] std::uint64_t id() const;
     [[nodiscard]] std::size_t nodeCount() const;
 
-    [[nodiscard]] const std::shared_ptr<host::ExecState>& state() const { return m_state; }
-    void adopt(std::shared_ptr<host::ExecState> state);
+    void adopt(std::shared_ptr<backend::Exec> exec);
 
 private:
-    std::shared_ptr<host::ExecState> m_state;
+    std::shared_ptr<backend::Exec> m_backend;
 };
 
 } // namespace gdt::runtime

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] std::size_t highWaterBytes() const { return m_highWaterBytes; }
 
 private:
-    std::shared_ptr<host::DeviceState> m_device;
+    std::shared_ptr<backend::Device> m_device;
     std::byte* m_base = nullptr;
     std::size_t m_limitBytes = 0;
     std::size_t m_usedBytes = 0;

@@ -8,8 +8,8 @@
 
 namespace gdt::runtime {
 
-namespace host {
-struct StreamState;
+namespace backend {
+class Stream;
 }
 
 struct CommCall;
@@ -77,11 +77,16 @@ public:
     [[nodiscard]] bool
     capturing() const; ///< status Active or Invalidated; not an API call, so no tool sees it
 
-    [[nodiscard]] const std::shared_ptr<host::StreamState>& state() const { return m_state; }
+    /// The id that a tool sees, 0 when it sees the backend's own handles.
+    [[nodiscard]] std::uint64_t id() const;
+    /// The cudaStream_t of a CUDA stream, for communicators; null on the host.
+    [[nodiscard]] void* native() const;
+
+    [[nodiscard]] const std::shared_ptr<backend::Stream>& backend() const { return m_backend; }
 
 private:
     friend class Device;
-    std::shared_ptr<host::StreamState> m_state;
+    std::shared_ptr<backend::Stream> m_backend;
 };
 
 } // namespace gdt::runtime

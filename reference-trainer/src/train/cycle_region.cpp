@@ -49,5 +49,6 @@ Status CycleRegion<T>::run(const pipeline::Instruction& instruction, const model
 
 template class CycleRegion<float>;
 template class CycleRegion<double>;
+template class CycleRegion<kernels::BFloat16>;
 
 } // namespace gdt::train

@@ -80,13 +80,17 @@ template <class T> Status Trainer<T>::deviceArray(void** pointer, std::size_t by
 }
 
 template <class T> Status Trainer<T>::allocate() {
-    const auto blockBytes = static_cast<std::size_t>(m_stage.layout().count()) * sizeof(T);
+    const auto count = static_cast<std::size_t>(m_stage.layout().count());
     const std::int64_t batchTokens = m_config.model.seqLen * m_config.microBatch;
     void* memory = nullptr;
-    GDT_TRY(deviceArray(&memory, blockBytes));
+    GDT_TRY(deviceArray(&memory, count * sizeof(Wide)));
+    m_master = static_cast<Wide*>(memory);
+    if constexpr (!std::is_same_v<T, Wide>) {
+        GDT_TRY(deviceArray(&memory, count * sizeof(T)));
+    }
     m_values = static_cast<T*>(memory);
-    GDT_TRY(deviceArray(&memory, blockBytes));
-    m_gradients = static_cast<T*>(memory);
+    GDT_TRY(deviceArray(&memory, count * sizeof(Wide)));
+    m_gradients = static_cast<Wide*>(memory);
     GDT_TRY(deviceArray(&memory, sizeof(optim::StepState)));
     m_state = static_cast<optim::StepState*>(memory);
     GDT_TRY(deviceArray(&memory, static_cast<std::size_t>(m_config.corpusTokens) * sizeof(std::int32_t)));
@@ -102,8 +106,8 @@ template <class T> Status Trainer<T>::allocate() {
 
 template <class T> Status Trainer<T>::fillMemory() {
     runtime::Stream& stream = m_compute.stream();
-    const auto blockBytes = static_cast<std::size_t>(m_stage.layout().count()) * sizeof(T);
-    GDT_TRY(m_stage.initialise(stream, m_config.seed));
+    const auto blockBytes = static_cast<std::size_t>(m_stage.layout().count()) * sizeof(Wide);
+    GDT_TRY(m_stage.initialise(stream, m_config.seed, m_master));
     GDT_TRY(stream.memsetAsync(m_gradients, 0, blockBytes));
     optim::StepState state{};
     state.lossScale = kLossScale;
@@ -116,8 +120,8 @@ template <class T> Status Trainer<T>::fillMemory() {
 
 template <class T> void Trainer<T>::buildRegions() {
     m_optimizer = std::make_unique<optim::AdamWOptimizer<T>>(
-        m_device, m_config.optimizer, m_stage.layout(), m_values, m_gradients, m_state);
-    const comm::DataType type = sizeof(T) == 8 ? comm::DataType::Float64 : comm::DataType::Float32;
+        m_device, m_config.optimizer, m_stage.layout(), m_master, m_values, m_gradients, m_state);
+    const comm::DataType type = sizeof(Wide) == 8 ? comm::DataType::Float64 : comm::DataType::Float32;
     const parallel::GradientReduction reduction{m_communicators.gradients, m_gradients,
         static_cast<std::size_t>(m_stage.layout().count()), type, &m_state->loss};
     const kernels::FetchTokens::Args fetch{m_text, m_state, m_tokens, m_targets, m_config.corpusTokens,
@@ -231,7 +235,7 @@ template <class T> Status Trainer<T>::finish() {
     m_parameters.resize(static_cast<std::size_t>(m_stage.layout().count()));
     runtime::Stream& stream = m_compute.stream();
     GDT_TRY(stream.memcpyAsync(
-        m_parameters.data(), m_values, m_parameters.size() * sizeof(T), CopyKind::DeviceToHost));
+        m_parameters.data(), m_master, m_parameters.size() * sizeof(Wide), CopyKind::DeviceToHost));
     GDT_TRY(stream.synchronize());
     m_report.end(hashOf(m_parameters));
     return Status::Success;
@@ -246,5 +250,6 @@ template <class T> Status Trainer<T>::train() {
 
 template class Trainer<float>;
 template class Trainer<double>;
+template class Trainer<kernels::BFloat16>;
 
 } // namespace gdt::train

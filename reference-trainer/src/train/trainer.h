@@ -19,11 +19,13 @@ struct Communicators {
     comm::Communicator* agreement = nullptr;
 };
 
-/// One rank's training run on the host backend: set up once, train, read results. The host queues steps ahead
+/// One rank's training run on one device: set up once, train, read results. The host queues steps ahead
 /// of the device and looks at losses only in batches, so in steady state it never waits between two replays
 /// and nothing is allocated. One thread.
 template <class T> class Trainer {
 public:
+    using Wide = kernels::Wide<T>;
+
     Trainer(const RunConfig& config, const parallel::ParallelState& ranks, const Communicators& communicators,
         RunReport& report);
     ~Trainer();
@@ -36,7 +38,7 @@ public:
     runtime::Status train();
 
     [[nodiscard]] const std::vector<optim::StepRecord>& records() const { return m_records; }
-    [[nodiscard]] const std::vector<T>& parameters() const { return m_parameters; }
+    [[nodiscard]] const std::vector<Wide>& parameters() const { return m_parameters; }
     [[nodiscard]] const graphs::GraphManager& graphManager() const { return m_manager; }
 
     static constexpr std::int64_t kRunAhead = 8;
@@ -68,8 +70,9 @@ private:
     std::unique_ptr<graphs::Agreement> m_agreement;
     graphs::GraphManager m_manager;
 
-    T* m_values = nullptr;
-    T* m_gradients = nullptr;
+    Wide* m_master = nullptr; // parameters
+    T* m_values = nullptr; // what the model computes with: the same block unless T is narrow
+    Wide* m_gradients = nullptr;
     optim::StepState* m_state = nullptr;
     std::int32_t* m_text = nullptr;
     std::int32_t* m_tokens = nullptr; // micro-batch, from the pool
@@ -87,7 +90,7 @@ private:
     runtime::Event m_stepDone[kRunAhead]; // of step % kRunAhead
     std::int64_t m_unread = 0; // first step not yet requested from the reader
     std::vector<optim::StepRecord> m_records;
-    std::vector<T> m_parameters;
+    std::vector<Wide> m_parameters;
 };
 
 } // namespace gdt::train

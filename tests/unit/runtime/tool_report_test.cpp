@@ -115,7 +115,7 @@ TEST_F(ToolReport, CallsCarryIdsResultAndCorrelation) {
     EXPECT_EQ(told.exited[0].record.api, static_cast<std::uint32_t>(GD_API_STREAM_BEGIN_CAPTURE));
     EXPECT_EQ(told.exited[0].record.mode, 1U);
     EXPECT_NE(told.exited[0].record.graph, 0U);
-    EXPECT_EQ(told.exited[0].record.stream, t.stream.state()->id);
+    EXPECT_EQ(told.exited[0].record.stream, t.stream.id());
     EXPECT_EQ(told.exited[1].record.api, static_cast<std::uint32_t>(GD_API_STREAM_SYNCHRONIZE));
     EXPECT_EQ(told.exited[1].result, 900);
     EXPECT_EQ(told.exited[2].result, 901);

@@ -138,25 +138,25 @@ TEST_P(Attention, GradientMatchesDifferencesThroughRotary) {
     Values qkv = normals(static_cast<std::size_t>(rows * 3 * hidden), 1);
     const Values weights = normals(static_cast<std::size_t>(rows * hidden), 4);
     Values rotated(qkv.size()), out(weights.size());
-    Values probs(static_cast<std::size_t>(batch * heads * seqLen * seqLen));
-    Values scratch(static_cast<std::size_t>(seqLen));
+    Values logSums(static_cast<std::size_t>(batch * heads * seqLen)), scratch(logSums.size());
     const auto forward = [&] {
         rotated = qkv;
         Rotary<double>::host({rotated.data(), seqLen, batch, heads, headSize, 100.0, 1.0});
         AttentionForward<double>::host(
-            {rotated.data(), probs.data(), out.data(), seqLen, batch, heads, headSize});
+            {rotated.data(), out.data(), logSums.data(), seqLen, batch, heads, headSize});
         return weightedSum(out, weights);
     };
     forward();
     Values dqkv(qkv.size());
-    AttentionBackward<double>::host({rotated.data(), probs.data(), weights.data(), dqkv.data(),
+    AttentionBackward<double>::host({rotated.data(), out.data(), logSums.data(), weights.data(), dqkv.data(),
         scratch.data(), seqLen, batch, heads, headSize});
     Rotary<double>::host({dqkv.data(), seqLen, batch, heads, headSize, 100.0, -1.0});
     expectGradient(qkv, dqkv, forward, "qkv");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
-    ::testing::Values(AttentionCase{5, 2, 3, 4}, AttentionCase{7, 1, 1, 6}, AttentionCase{2, 3, 2, 2}));
+    ::testing::Values(AttentionCase{5, 2, 3, 4}, AttentionCase{7, 1, 1, 6}, AttentionCase{2, 3, 2, 2},
+        AttentionCase{67, 1, 1, 2}));
 
 TEST(SoftmaxCrossEntropy, GradientMatchesDifferences) {
     constexpr std::int32_t kVocab = 9;

@@ -103,15 +103,15 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmTest,
 TEST(Attention, FirstPositionCopiesItsValueAndRowsAreCausal) {
     constexpr std::int64_t kSeq = 6, kHeads = 2, kSize = 4, kWidth = kHeads * kSize;
     std::vector<double> qkv = normals(kSeq * 3 * kWidth, 1);
-    std::vector<double> probs(kHeads * kSeq * kSeq), out(kSeq * kWidth), changed(kSeq * kWidth);
-    AttentionForward<double>::host({qkv.data(), probs.data(), out.data(), kSeq, 1, kHeads, kSize});
+    std::vector<double> logSums(kHeads * kSeq), out(kSeq * kWidth), changed(kSeq * kWidth);
+    AttentionForward<double>::host({qkv.data(), out.data(), logSums.data(), kSeq, 1, kHeads, kSize});
     for (std::size_t i = 0; i < kWidth; ++i) {
         EXPECT_DOUBLE_EQ(out[i], qkv[2 * kWidth + i]);
     }
     for (std::size_t i = 0; i < 3 * kWidth; ++i) {
         qkv[(kSeq - 1) * 3 * kWidth + i] += 1.0;
     }
-    AttentionForward<double>::host({qkv.data(), probs.data(), changed.data(), kSeq, 1, kHeads, kSize});
+    AttentionForward<double>::host({qkv.data(), changed.data(), logSums.data(), kSeq, 1, kHeads, kSize});
     for (std::size_t i = 0; i < (kSeq - 1) * kWidth; ++i) {
         EXPECT_EQ(out[i], changed[i]) << "an earlier position saw the last one";
     }
@@ -119,8 +119,8 @@ TEST(Attention, FirstPositionCopiesItsValueAndRowsAreCausal) {
 
 TEST(Attention, ExtremeScoresStayFinite) {
     std::vector<float> qkv = normals<float>(4 * 3 * 2, 1, 1e4);
-    std::vector<float> probs(16), out(4 * 2);
-    AttentionForward<float>::host({qkv.data(), probs.data(), out.data(), 4, 1, 1, 2});
+    std::vector<float> logSums(4), out(4 * 2);
+    AttentionForward<float>::host({qkv.data(), out.data(), logSums.data(), 4, 1, 1, 2});
     for (const float v : out) {
         EXPECT_TRUE(std::isfinite(v));
     }
@@ -236,7 +236,7 @@ TEST(AdamW, FollowsTheDefinitionForThreeSteps) {
         p -= state.learningRate * 0.1 * p;
         p -= state.learningRate * (m / (1 - state.beta1Power))
             / (std::sqrt(v / (1 - state.beta2Power)) + 1e-8);
-        AdamW<double>::host({&parameter, &raw, &first, &second, &state, 1, 0.9, 0.95, 1e-8, 0.1});
+        AdamW<double>::host({&parameter, &raw, &first, &second, nullptr, &state, 1, 0.9, 0.95, 1e-8, 0.1});
         EXPECT_NEAR(parameter, p, 1e-15);
     }
 }

@@ -27,7 +27,7 @@ template <class T> struct StageHarness {
         state->lossScale = 1.0;
         GDT_CHECK(runtime::GraphPool::create(device, stage.activationBytes(), pool));
         GDT_CHECK(stage.bind(values, gradients, pool));
-        GDT_CHECK(stage.initialise(stream, 3));
+        GDT_CHECK(stage.initialise(stream, 3, values));
         GDT_CHECK(stream.synchronize());
     }
 

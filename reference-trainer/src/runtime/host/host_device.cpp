@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/device.h"
+#include "runtime/host/host_backend.h"
 
 #include "runtime/host/capture.h"
 #include "runtime/host/execute.h"
 #include "runtime/host/queue.h"
 #include "runtime/host/report_to_tool.h"
-#include "runtime/stream.h"
 
 #include <cstdlib>
 #include <cstring>
 
-namespace gdt::runtime {
-
-namespace host {
+namespace gdt::runtime::host {
 
 std::uint64_t nextObjectId() {
     // Smaller numbers are left to fixed ids such as GD_RT_LEGACY_STREAM.
@@ -103,31 +100,28 @@ void collectReferences(
     }
 }
 
-} // namespace host
-
-using host::ApiCall;
-
-Device::Device(const DeviceOptions& options)
-    : m_state(std::make_shared<host::DeviceState>()) {
-    host::attachTool();
-    m_state->options = options;
-    m_state->contextId = host::nextObjectId();
-    m_state->arena = std::make_unique<host::Arena>(options.memoryBytes, m_state->checked());
-    host::reportDevice(*m_state, host::tool() != nullptr ? host::measureWakeupP99Ns() : 0);
-    host::reportContext(GD_RT_CREATED, *m_state);
-    m_defaultStream = std::make_unique<Stream>();
-    m_defaultStream->m_state = host::makeStream(m_state, false, true);
-    host::reportStream(GD_RT_CREATED, *m_defaultStream->m_state);
+std::shared_ptr<backend::Device> makeDevice(const DeviceOptions& options) {
+    return std::make_shared<HostDevice>(options);
 }
 
-Device::~Device() {
-    if (m_state == nullptr)
-        return;
-    host::drainDevice(*m_state);
+HostDevice::HostDevice(const DeviceOptions& options)
+    : m_state(std::make_shared<DeviceState>()) {
+    attachTool();
+    m_state->options = options;
+    m_state->contextId = nextObjectId();
+    m_state->arena = std::make_unique<Arena>(options.memoryBytes, m_state->checked());
+    reportDevice(*m_state, tool() != nullptr ? measureWakeupP99Ns() : 0);
+    reportContext(GD_RT_CREATED, *m_state);
+    m_legacy = makeStream(m_state, false, true);
+    reportStream(GD_RT_CREATED, *m_legacy);
+}
+
+void HostDevice::close() {
+    drainDevice(*m_state);
     // A capture that was never ended holds the device through its graph.
     std::lock_guard lock(m_state->captureMutex);
-    for (const std::shared_ptr<host::Capture>& capture : m_state->captures) {
-        for (host::StreamState* member : capture->members)
+    for (const std::shared_ptr<Capture>& capture : m_state->captures) {
+        for (StreamState* member : capture->members)
             member->capture.reset();
         capture->members.clear();
     }
@@ -135,29 +129,29 @@ Device::~Device() {
     m_state->captureCount.store(0);
 }
 
-Status Device::allocate(void** pointer, std::size_t bytes) {
+Status HostDevice::allocate(void** pointer, std::size_t bytes) {
     ApiCall call({.api = GD_API_MEM_ALLOC, .device = m_state.get(), .bytes = bytes});
-    Status status = host::callAllowed(*m_state);
+    Status status = callAllowed(*m_state);
     if (ok(status))
-        status = host::checkUnsafeCall(*m_state);
+        status = checkUnsafeCall(*m_state);
     if (ok(status))
         status = m_state->arena->allocate(pointer, bytes);
     if (ok(status)) {
         call.setPointer(*pointer);
-        host::reportAlloc({GD_RT_MEMORY_DEVICE, *m_state, *pointer, bytes});
+        reportAlloc({GD_RT_MEMORY_DEVICE, *m_state, *pointer, bytes});
     }
     return call.end(status);
 }
 
-Status Device::release(void* pointer) {
-    return host::releaseDeviceMemory(*m_state, pointer);
+Status HostDevice::release(void* pointer) {
+    return releaseDeviceMemory(*m_state, pointer);
 }
 
-Status Device::allocateHost(void** pointer, std::size_t bytes) {
+Status HostDevice::allocateHost(void** pointer, std::size_t bytes) {
     ApiCall call({.api = GD_API_MEM_HOST_ALLOC, .device = m_state.get(), .bytes = bytes});
-    Status status = host::callAllowed(*m_state);
+    Status status = callAllowed(*m_state);
     if (ok(status))
-        status = host::checkUnsafeCall(*m_state);
+        status = checkUnsafeCall(*m_state);
     if (ok(status) && (pointer == nullptr || bytes == 0))
         status = Status::InvalidValue;
     if (!ok(status))
@@ -173,18 +167,18 @@ Status Device::allocateHost(void** pointer, std::size_t bytes) {
     }
     *pointer = memory;
     call.setPointer(memory);
-    host::reportAlloc({GD_RT_MEMORY_HOST_PINNED, *m_state, memory, bytes});
+    reportAlloc({GD_RT_MEMORY_HOST_PINNED, *m_state, memory, bytes});
     return call.end(Status::Success);
 }
 
-Status Device::releaseHost(void* pointer) {
+Status HostDevice::releaseHost(void* pointer) {
     ApiCall call({.api = GD_API_MEM_FREE_HOST, .device = m_state.get(), .pointer = pointer});
-    Status status = host::callAllowed(*m_state);
+    Status status = callAllowed(*m_state);
     if (ok(status))
-        status = host::checkUnsafeCall(*m_state);
+        status = checkUnsafeCall(*m_state);
     if (!ok(status) || pointer == nullptr)
         return call.end(status);
-    host::drainDevice(*m_state);
+    drainDevice(*m_state);
     std::size_t bytes = 0;
     {
         std::lock_guard lock(m_state->pinnedMutex);
@@ -194,7 +188,7 @@ Status Device::releaseHost(void* pointer) {
         bytes = range->second;
         m_state->pinned.erase(range);
     }
-    host::reportFree({GD_RT_MEMORY_HOST_PINNED, *m_state, pointer, bytes});
+    reportFree({GD_RT_MEMORY_HOST_PINNED, *m_state, pointer, bytes});
     std::free(pointer);
     return call.end(Status::Success);
 }
@@ -215,68 +209,66 @@ std::uint32_t copyApi(CopyKind kind) {
     return GD_API_MEMCPY;
 }
 
-Status runOnLegacy(
-    host::DeviceState& device, Stream& legacy, host::Operation operation, const ApiCall& call) {
-    const Status status = host::checkLegacyUse(device);
+Status runOnLegacy(DeviceState& device, StreamState& legacy, Operation operation, const ApiCall& call) {
+    const Status status = checkLegacyUse(device);
     if (!ok(status))
         return status;
-    const std::int64_t startNs = call.correlation() != 0 ? host::nowNs() : 0;
-    host::enqueue(*legacy.state(), std::move(operation), call.correlation());
-    host::drain(*legacy.state());
+    const std::int64_t startNs = call.correlation() != 0 ? nowNs() : 0;
+    enqueue(legacy, std::move(operation), call.correlation());
+    drain(legacy);
     if (call.correlation() != 0)
-        host::reportSync(device, GD_RT_LEGACY_STREAM, call.correlation(), startNs);
+        reportSync(device, GD_RT_LEGACY_STREAM, call.correlation(), startNs);
     return device.sticky();
 }
 
 } // namespace
 
-Status Device::copy(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
+Status HostDevice::copy(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
     ApiCall call({.api = copyApi(kind),
         .device = m_state.get(),
         .stream = GD_RT_LEGACY_STREAM,
         .pointer = destination,
         .bytes = bytes});
-    Status status = host::callAllowed(*m_state);
-    if (ok(status) && !host::copyValid(*m_state, destination, source, kind))
+    Status status = callAllowed(*m_state);
+    if (ok(status) && !copyValid(*m_state, destination, source, kind))
         status = Status::InvalidValue;
     if (ok(status))
         status = runOnLegacy(
-            *m_state, *m_defaultStream, host::CopyOperation{destination, source, bytes, kind, nullptr}, call);
+            *m_state, *m_legacy, CopyOperation{destination, source, bytes, kind, nullptr}, call);
     return call.end(status);
 }
 
-Status Device::fill(void* destination, int value, std::size_t bytes) {
+Status HostDevice::fill(void* destination, int value, std::size_t bytes) {
     ApiCall call({.api = GD_API_MEMSET,
         .device = m_state.get(),
         .stream = GD_RT_LEGACY_STREAM,
         .pointer = destination,
         .bytes = bytes});
-    Status status = host::callAllowed(*m_state);
+    Status status = callAllowed(*m_state);
     if (ok(status) && !m_state->arena->contains(destination))
         status = Status::InvalidValue;
     if (ok(status))
-        status
-            = runOnLegacy(*m_state, *m_defaultStream, host::FillOperation{destination, value, bytes}, call);
+        status = runOnLegacy(*m_state, *m_legacy, FillOperation{destination, value, bytes}, call);
     return call.end(status);
 }
 
-Status Device::synchronize() {
+Status HostDevice::synchronize() {
     ApiCall call({.api = GD_API_DEVICE_SYNCHRONIZE, .device = m_state.get()});
-    Status status = host::callAllowed(*m_state);
+    Status status = callAllowed(*m_state);
     if (ok(status))
-        status = host::checkDeviceSynchronize(*m_state);
+        status = checkDeviceSynchronize(*m_state);
     if (!ok(status))
         return call.end(status);
-    const std::int64_t startNs = call.correlation() != 0 ? host::nowNs() : 0;
-    host::drainDevice(*m_state);
+    const std::int64_t startNs = call.correlation() != 0 ? nowNs() : 0;
+    drainDevice(*m_state);
     if (call.correlation() != 0)
-        host::reportSync(*m_state, 0, call.correlation(), startNs);
+        reportSync(*m_state, 0, call.correlation(), startNs);
     return call.end(m_state->sticky());
 }
 
-Status Device::memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) {
+Status HostDevice::memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) {
     ApiCall call({.api = GD_API_MEM_GET_INFO, .device = m_state.get()});
-    const Status status = host::callAllowed(*m_state);
+    const Status status = callAllowed(*m_state);
     if (ok(status)) {
         *freeBytes = m_state->arena->freeBytes();
         *totalBytes = m_state->arena->totalBytes();
@@ -284,16 +276,9 @@ Status Device::memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) {
     return call.end(status);
 }
 
-Stream& Device::defaultStream() {
-    return *m_defaultStream;
+void HostDevice::notePoolBlock(const backend::PoolBlock& block) {
+    const auto pool = reinterpret_cast<std::uint64_t>(block.pool);
+    reportMemory({GD_RT_MEMORY_FRAMEWORK, *m_state, block.block, block.bytes, 0, pool}, block.freed);
 }
 
-int Device::ordinal() const {
-    return m_state->options.ordinal;
-}
-
-Status Device::stickyError() const {
-    return m_state->sticky();
-}
-
-} // namespace gdt::runtime
+} // namespace gdt::runtime::host

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/graph.h"
+#include "runtime/host/host_backend.h"
 
 #include "runtime/host/capture.h"
 #include "runtime/host/queue.h"
 #include "runtime/host/report_to_tool.h"
-#include "runtime/stream.h"
 
 #include <algorithm>
 
-namespace gdt::runtime {
-
-using host::ApiCall;
-
-namespace host {
+namespace gdt::runtime::host {
 
 GraphMemory::~GraphMemory() {
     for (const auto& [pointer, bytes] : blocks) {
@@ -109,75 +104,46 @@ ReplayOperation makeReplay(const ExecState& exec, const StreamState& stream) {
 
 } // namespace
 
-} // namespace host
-
-Graph::~Graph() {
-    static_cast<void>(destroy());
-}
-
-Graph& Graph::operator=(Graph&& other) noexcept {
-    if (this != &other)
-        adopt(std::move(other.m_state));
-    return *this;
-}
-
-void Graph::adopt(std::shared_ptr<host::GraphState> state) {
-    static_cast<void>(destroy());
-    m_state = std::move(state);
-}
-
-Status Graph::destroy() {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostGraph::destroy() {
     ApiCall call({.api = GD_API_GRAPH_DESTROY, .device = m_state->device.get(), .graph = m_state->id});
-    host::reportGraph(GD_RT_DESTROYED, m_state->id);
+    reportGraph(GD_RT_DESTROYED, m_state->id);
     const Status status = call.end(Status::Success);
     m_state.reset();
     return status;
 }
 
-Status Graph::instantiate(GraphExec& exec, InstantiateFlags flags) const {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostGraph::instantiate(InstantiateFlags flags, std::shared_ptr<backend::Exec>& exec) {
     ApiCall call({.api = GD_API_GRAPH_INSTANTIATE_WITH_FLAGS,
         .device = m_state->device.get(),
         .graph = m_state->id,
         .mode = static_cast<std::uint32_t>(flags)});
-    Status status = host::callAllowed(*m_state->device);
+    Status status = callAllowed(*m_state->device);
     if (ok(status))
-        status = host::checkUnsafeCall(*m_state->device);
+        status = checkUnsafeCall(*m_state->device);
     if (!ok(status))
         return call.end(status);
-    auto state = std::make_shared<host::ExecState>();
-    state->id = host::nextObjectId();
+    auto state = std::make_shared<ExecState>();
+    state->id = nextObjectId();
     state->templateGraph = m_state->id;
     state->flags = flags;
     state->device = m_state->device;
-    state->body = host::makeBody(*m_state);
-    host::reportInstantiated(*state, *m_state);
+    state->body = makeBody(*m_state);
+    reportInstantiated(*state, *m_state);
     call.setExec(state->id);
     const Status result = call.end(Status::Success);
-    exec.adopt(std::move(state));
+    exec = std::make_shared<HostExec>(std::move(state));
     return result;
 }
 
-std::uint64_t Graph::id() const {
-    return m_state != nullptr ? m_state->id : 0;
-}
-
-std::size_t Graph::nodeCount() const {
-    return m_state != nullptr ? m_state->nodes.size() : 0;
-}
-
-NodeView Graph::node(std::size_t index) const {
+NodeView HostGraph::node(std::size_t index) const {
     NodeView view;
-    if (m_state == nullptr || index >= m_state->nodes.size())
+    if (index >= m_state->nodes.size())
         return view;
-    const host::Node& node = m_state->nodes[index];
+    const Node& node = m_state->nodes[index];
     view.id = node.id;
     view.type = node.type;
     view.dependencies = node.dependencies;
-    if (const auto* kernel = std::get_if<host::KernelOperation>(&node.operation)) {
+    if (const auto* kernel = std::get_if<KernelOperation>(&node.operation)) {
         view.kernelName = kernel->kernel->name;
         view.parameters.assign(
             kernel->arguments.begin(), kernel->arguments.begin() + kernel->kernel->argumentBytes);
@@ -185,86 +151,58 @@ NodeView Graph::node(std::size_t index) const {
     return view;
 }
 
-GraphExec::~GraphExec() {
-    static_cast<void>(destroy());
-}
-
-GraphExec& GraphExec::operator=(GraphExec&& other) noexcept {
-    if (this != &other)
-        adopt(std::move(other.m_state));
-    return *this;
-}
-
-void GraphExec::adopt(std::shared_ptr<host::ExecState> state) {
-    static_cast<void>(destroy());
-    m_state = std::move(state);
-}
-
-Status GraphExec::launch(Stream& stream) {
-    if (m_state == nullptr || stream.state() == nullptr)
-        return Status::InvalidHandle;
+Status HostExec::launch(backend::Stream& target) {
+    StreamState& stream = static_cast<HostStream&>(target).state();
     ApiCall call({.api = GD_API_GRAPH_LAUNCH,
         .device = m_state->device.get(),
-        .stream = stream.state()->id,
+        .stream = stream.id,
         .exec = m_state->id});
-    const Status allowed = host::callAllowed(*m_state->device);
+    const Status allowed = callAllowed(*m_state->device);
     if (!ok(allowed))
         return call.end(allowed);
-    const host::Routing routing = host::routeUncapturable(*stream.state());
-    if (routing.route != host::Route::Run)
+    const Routing routing = routeUncapturable(stream);
+    if (routing.route != Route::Run)
         return call.end(routing.status);
     std::lock_guard lock(m_state->mutex);
-    const Status status = host::claimMemory(*m_state);
+    const Status status = claimMemory(*m_state);
     if (ok(status)) {
-        host::enqueueReplay(
-            *stream.state(), *m_state, host::makeReplay(*m_state, *stream.state()), call.correlation());
+        enqueueReplay(stream, *m_state, makeReplay(*m_state, stream), call.correlation());
     }
     return call.end(status);
 }
 
-Status GraphExec::update(const Graph& graph, UpdateResult* result) {
-    if (m_state == nullptr || !graph.valid())
-        return Status::InvalidHandle;
+Status HostExec::update(backend::Graph& target, UpdateResult* result) {
+    const GraphState& graph = static_cast<HostGraph&>(target).state();
     ApiCall call({.api = GD_API_GRAPH_EXEC_UPDATE,
         .device = m_state->device.get(),
-        .graph = graph.id(),
+        .graph = graph.id,
         .exec = m_state->id});
-    const Status allowed = host::callAllowed(*m_state->device);
+    const Status allowed = callAllowed(*m_state->device);
     if (!ok(allowed))
         return call.end(allowed);
     std::lock_guard lock(m_state->mutex);
-    const UpdateResult outcome = host::compare(m_state->body->nodes, graph.state()->nodes);
+    const UpdateResult outcome = compare(m_state->body->nodes, graph.nodes);
     if (result != nullptr)
         *result = outcome;
     const Status status = outcome == UpdateResult::Success ? Status::Success : Status::GraphExecUpdateFailure;
-    std::shared_ptr<const host::ExecBody> before;
+    std::shared_ptr<const ExecBody> before;
     if (ok(status)) {
         before = m_state->body;
-        m_state->body = host::makeBody(*graph.state());
+        m_state->body = makeBody(graph);
     }
-    host::reportUpdated(*m_state, before.get(), graph.id(), status, outcome);
+    reportUpdated(*m_state, before.get(), graph.id, status, outcome);
     return call.end(status);
 }
 
-Status GraphExec::destroy() {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostExec::destroy() {
     ApiCall call({.api = GD_API_GRAPH_EXEC_DESTROY, .device = m_state->device.get(), .exec = m_state->id});
-    const Status status = host::checkUnsafeCall(*m_state->device);
+    const Status status = checkUnsafeCall(*m_state->device);
     if (!ok(status))
         return call.end(status);
-    host::reportExecDestroyed(*m_state);
+    reportExecDestroyed(*m_state);
     const Status result = call.end(Status::Success);
     m_state.reset();
     return result;
 }
 
-std::uint64_t GraphExec::id() const {
-    return m_state != nullptr ? m_state->id : 0;
-}
-
-std::size_t GraphExec::nodeCount() const {
-    return m_state != nullptr ? m_state->body->nodes.size() : 0;
-}
-
-} // namespace gdt::runtime
+} // namespace gdt::runtime::host

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/stream.h"
+#include "runtime/host/host_backend.h"
 
 #include "runtime/host/capture.h"
 #include "runtime/host/queue.h"
@@ -7,23 +7,13 @@
 
 #include <cstring>
 
-namespace gdt::runtime {
-
-using host::ApiCall;
-using host::CallInfo;
-using host::Route;
-using host::Routing;
-using host::StreamState;
-
-namespace host {
+namespace gdt::runtime::host {
 
 bool copyValid(const DeviceState& device, const void* destination, const void* source, CopyKind kind) {
     const bool toDevice = kind == CopyKind::HostToDevice || kind == CopyKind::DeviceToDevice;
     const bool fromDevice = kind == CopyKind::DeviceToHost || kind == CopyKind::DeviceToDevice;
     return device.arena->contains(destination) == toDevice && device.arena->contains(source) == fromDevice;
 }
-
-} // namespace host
 
 namespace {
 
@@ -43,13 +33,13 @@ CallInfo aboutBytes(std::uint32_t api, const StreamState& stream, const void* po
 }
 
 // Captures the operation or queues it.
-Status submit(StreamState& stream, NodeType type, host::Operation operation, const ApiCall& call) {
-    const Status status = host::callAllowed(*stream.device);
+Status submit(StreamState& stream, NodeType type, Operation operation, const ApiCall& call) {
+    const Status status = callAllowed(*stream.device);
     if (!ok(status))
         return status;
-    const Routing routing = host::routeWork(stream, type, operation);
+    const Routing routing = routeWork(stream, type, operation);
     if (routing.route == Route::Run)
-        host::enqueue(stream, std::move(operation), call.correlation());
+        enqueue(stream, std::move(operation), call.correlation());
     return routing.status;
 }
 
@@ -76,81 +66,51 @@ static_assert(commApi(GD_RT_COMM_ALL_TO_ALL) == GD_API_COMM_ALL_TO_ALL);
 
 } // namespace
 
-Status exchangeThreadCaptureMode(CaptureMode* mode) {
-    CallInfo info;
-    info.api = GD_API_THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
-    info.mode = mode != nullptr ? static_cast<std::uint32_t>(*mode) : 0;
-    ApiCall call(info);
-    if (mode == nullptr
-        || static_cast<std::uint32_t>(*mode) > static_cast<std::uint32_t>(CaptureMode::Relaxed))
-        return call.end(Status::InvalidValue);
-    *mode = host::exchangeThreadMode(*mode);
-    return call.end(Status::Success);
-}
-
-Status Stream::create(Device& device, Stream& stream, StreamFlags flags) {
-    ApiCall call({.api = GD_API_STREAM_CREATE,
-        .device = device.state().get(),
-        .mode = static_cast<std::uint32_t>(flags)});
-    const Status status = host::callAllowed(*device.state());
+Status HostDevice::createStream(StreamFlags flags, std::shared_ptr<backend::Stream>& stream) {
+    ApiCall call(
+        {.api = GD_API_STREAM_CREATE, .device = m_state.get(), .mode = static_cast<std::uint32_t>(flags)});
+    const Status status = callAllowed(*m_state);
     if (!ok(status))
         return call.end(status);
-    Stream created;
-    created.m_state = host::makeStream(device.state(), flags == StreamFlags::NonBlocking, false);
-    call.setObject(created.m_state->id, 0);
-    host::reportStream(GD_RT_CREATED, *created.m_state);
+    std::shared_ptr<StreamState> state = makeStream(m_state, flags == StreamFlags::NonBlocking, false);
+    call.setObject(state->id, 0);
+    reportStream(GD_RT_CREATED, *state);
     const Status result = call.end(Status::Success);
-    stream = std::move(created);
+    stream = std::make_shared<HostStream>(std::move(state));
     return result;
 }
 
-Stream::~Stream() {
-    static_cast<void>(destroy());
-}
-
-Stream& Stream::operator=(Stream&& other) noexcept {
-    if (this != &other) {
-        static_cast<void>(destroy());
-        m_state = std::move(other.m_state);
-    }
-    return *this;
-}
-
-Status Stream::destroy() {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::destroy() {
     ApiCall call(about(GD_API_STREAM_DESTROY, *m_state));
-    host::leaveCapture(*m_state);
-    host::drain(*m_state);
-    host::reportStream(GD_RT_DESTROYED, *m_state);
+    leaveCapture(*m_state);
+    drain(*m_state);
+    reportStream(GD_RT_DESTROYED, *m_state);
     const Status status = call.end(Status::Success);
     m_state.reset();
     return status;
 }
 
-Status Stream::launchKernel(const KernelInfo& kernel, const Grid& grid, const void* arguments) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::launchKernel(const KernelInfo& kernel, const Grid& grid, const void* arguments) {
+    if (kernel.host == nullptr)
+        return Status::NotSupported;
     ApiCall call(about(GD_API_LAUNCH_KERNEL, *m_state));
-    host::KernelOperation operation;
+    KernelOperation operation;
     operation.kernel = &kernel;
     operation.grid = grid;
     std::memcpy(operation.arguments.data(), arguments, kernel.argumentBytes);
     return call.end(submit(*m_state, NodeType::Kernel, operation, call));
 }
 
-Status Stream::memcpyAsync(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::memcpyAsync(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
     ApiCall call(aboutBytes(copyApi(kind), *m_state, destination, bytes));
-    host::DeviceState& device = *m_state->device;
-    if (!host::copyValid(device, destination, source, kind))
+    DeviceState& device = *m_state->device;
+    if (!copyValid(device, destination, source, kind))
         return call.end(Status::InvalidValue);
-    Status status = host::callAllowed(device);
+    Status status = callAllowed(device);
     if (!ok(status))
         return call.end(status);
-    host::Operation operation = host::CopyOperation{destination, source, bytes, kind, nullptr};
-    const Routing routing = host::routeWork(*m_state, NodeType::Memcpy, operation);
+    Operation operation = CopyOperation{destination, source, bytes, kind, nullptr};
+    const Routing routing = routeWork(*m_state, NodeType::Memcpy, operation);
     if (routing.route != Route::Run)
         return call.end(routing.status);
     // CUDA stages pageable sources of up to 64 KiB and waits for larger ones (CUDA runtime API, "API
@@ -160,73 +120,65 @@ Status Stream::memcpyAsync(void* destination, const void* source, std::size_t by
     const bool pageableTarget = kind == CopyKind::DeviceToHost && !device.isPinned(destination);
     const bool staged = pageableSource && bytes <= kStagedBytes;
     if (staged) {
-        auto& copy = std::get<host::CopyOperation>(operation);
+        auto& copy = std::get<CopyOperation>(operation);
         const auto* first = static_cast<const std::byte*>(source);
         copy.staging = std::make_shared<std::vector<std::byte>>(first, first + bytes);
         copy.source = copy.staging->data();
     }
-    host::enqueue(*m_state, std::move(operation), call.correlation());
+    enqueue(*m_state, std::move(operation), call.correlation());
     if (pageableTarget || (pageableSource && !staged)) {
-        host::drain(*m_state);
+        drain(*m_state);
         status = device.sticky();
     }
     return call.end(status);
 }
 
-Status Stream::memsetAsync(void* destination, int value, std::size_t bytes) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::memsetAsync(void* destination, int value, std::size_t bytes) {
     ApiCall call(aboutBytes(GD_API_MEMSET_ASYNC, *m_state, destination, bytes));
     if (!m_state->device->arena->contains(destination))
         return call.end(Status::InvalidValue);
-    return call.end(submit(*m_state, NodeType::Memset, host::FillOperation{destination, value, bytes}, call));
+    return call.end(submit(*m_state, NodeType::Memset, FillOperation{destination, value, bytes}, call));
 }
 
-Status Stream::hostFunction(HostFunction function, void* userData) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::hostFunction(HostFunction function, void* userData) {
     ApiCall call(about(GD_API_LAUNCH_HOST_FUNC, *m_state));
     if (function == nullptr)
         return call.end(Status::InvalidValue);
-    return call.end(submit(*m_state, NodeType::Host, host::HostOperation{function, userData}, call));
+    return call.end(submit(*m_state, NodeType::Host, HostOperation{function, userData}, call));
 }
 
-Status Stream::enqueueComm(const CommCall& request) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::enqueueComm(const CommCall& request) {
     ApiCall call(aboutBytes(commApi(request.arguments.kind), *m_state, request.arguments.receive,
         request.arguments.messageBytes));
-    const Status status = host::callAllowed(*m_state->device);
+    const Status status = callAllowed(*m_state->device);
     if (!ok(status))
         return call.end(status);
     CaptureInfo capture;
     host::captureInfo(*m_state, &capture);
-    host::CommOperation comm{request, host::nextCommOp(), capture.status != CaptureStatus::None};
+    CommOperation comm{request, nextCommOp(), capture.status != CaptureStatus::None};
     // Told before the node that names it; a refused call is no operation of the communicator.
     if (capture.status != CaptureStatus::Invalidated)
-        host::reportCommOp(*m_state, comm);
-    host::Operation operation = std::move(comm);
-    const Routing routing = host::routeWork(*m_state, NodeType::Comm, operation);
+        reportCommOp(*m_state, comm);
+    Operation operation = std::move(comm);
+    const Routing routing = routeWork(*m_state, NodeType::Comm, operation);
     if (routing.route == Route::Run)
-        host::enqueue(*m_state, std::move(operation), call.correlation());
+        enqueue(*m_state, std::move(operation), call.correlation());
     return call.end(routing.status);
 }
 
-Status Stream::record(Event& event, RecordFlags flags) {
-    if (m_state == nullptr || event.state() == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::record(backend::Event& target, RecordFlags flags) {
+    auto& event = static_cast<HostEvent&>(target);
     const bool external = flags == RecordFlags::External;
     CallInfo info = about(external ? GD_API_EVENT_RECORD_WITH_FLAGS : GD_API_EVENT_RECORD, *m_state);
     info.event = event.state()->id;
     info.mode = static_cast<std::uint32_t>(flags);
     ApiCall call(info);
-    const Status status = host::callAllowed(*m_state->device);
+    const Status status = callAllowed(*m_state->device);
     if (!ok(status))
         return call.end(status);
-    const Routing routing = host::routeRecord(*m_state, event.state(), external);
+    const Routing routing = routeRecord(*m_state, event.state(), external);
     if (routing.route == Route::Run) {
-        std::shared_ptr<host::Marker> marker
-            = host::enqueueMarker(*m_state, event.state(), call.correlation());
+        std::shared_ptr<Marker> marker = enqueueMarker(*m_state, event.state(), call.correlation());
         std::lock_guard lock(event.state()->mutex);
         event.state()->marker = std::move(marker);
         event.state()->captured = false;
@@ -234,74 +186,66 @@ Status Stream::record(Event& event, RecordFlags flags) {
     return call.end(routing.status);
 }
 
-Status Stream::wait(const Event& event, WaitFlags flags) {
-    if (m_state == nullptr || event.state() == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::wait(backend::Event& target, WaitFlags flags) {
+    auto& event = static_cast<HostEvent&>(target);
     CallInfo info = about(GD_API_STREAM_WAIT_EVENT, *m_state);
     info.event = event.state()->id;
     info.mode = static_cast<std::uint32_t>(flags);
     ApiCall call(info);
-    const Status status = host::callAllowed(*m_state->device);
+    const Status status = callAllowed(*m_state->device);
     if (!ok(status))
         return call.end(status);
-    const Routing routing = host::routeWait(m_state, event.state(), flags == WaitFlags::External);
+    const Routing routing = routeWait(m_state, event.state(), flags == WaitFlags::External);
     if (routing.route == Route::Run) {
-        std::shared_ptr<host::Marker> marker;
+        std::shared_ptr<Marker> marker;
         {
             std::lock_guard lock(event.state()->mutex);
             marker = event.state()->marker;
         }
         if (marker != nullptr && !marker->done() && marker->timeline() != m_state->timeline)
-            host::enqueue(
-                *m_state, host::WaitMarkerOperation{nullptr, std::move(marker)}, call.correlation());
+            enqueue(*m_state, WaitMarkerOperation{nullptr, std::move(marker)}, call.correlation());
     }
     return call.end(routing.status);
 }
 
-Status Stream::query() {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::query() {
     ApiCall call(about(GD_API_STREAM_QUERY, *m_state));
-    Status status = host::callAllowed(*m_state->device);
+    Status status = callAllowed(*m_state->device);
     if (ok(status))
-        status = host::checkStreamPoll(*m_state);
+        status = checkStreamPoll(*m_state);
     if (ok(status))
-        status = host::idle(*m_state) ? m_state->device->sticky() : Status::NotReady;
+        status = idle(*m_state) ? m_state->device->sticky() : Status::NotReady;
     return call.end(status);
 }
 
-Status Stream::synchronize() {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::synchronize() {
     ApiCall call(about(GD_API_STREAM_SYNCHRONIZE, *m_state));
-    Status status = host::callAllowed(*m_state->device);
+    Status status = callAllowed(*m_state->device);
     if (ok(status))
-        status = host::checkStreamPoll(*m_state);
+        status = checkStreamPoll(*m_state);
     if (!ok(status))
         return call.end(status);
-    const std::int64_t startNs = call.correlation() != 0 ? host::nowNs() : 0;
-    host::drain(*m_state);
+    const std::int64_t startNs = call.correlation() != 0 ? nowNs() : 0;
+    drain(*m_state);
     if (call.correlation() != 0)
-        host::reportSync(*m_state->device, m_state->id, call.correlation(), startNs);
+        reportSync(*m_state->device, m_state->id, call.correlation(), startNs);
     return call.end(m_state->device->sticky());
 }
 
-Status Stream::allocateAsync(void** pointer, std::size_t bytes) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::allocateAsync(void** pointer, std::size_t bytes) {
     ApiCall call(aboutBytes(GD_API_MEM_ALLOC_ASYNC, *m_state, nullptr, bytes));
-    host::DeviceState& device = *m_state->device;
-    Status status = host::callAllowed(device);
+    DeviceState& device = *m_state->device;
+    Status status = callAllowed(device);
     if (!ok(status))
         return call.end(status);
-    const std::shared_ptr<host::GraphMemory> memory = host::captureMemory(*m_state);
+    const std::shared_ptr<GraphMemory> memory = captureMemory(*m_state);
     void* block = nullptr;
     if (memory != nullptr)
         status = device.arena->allocate(&block, bytes);
     if (!ok(status))
         return call.end(status);
-    host::Operation operation = host::AllocOperation{block, bytes};
-    const Routing routing = host::routeWork(*m_state, NodeType::MemAlloc, operation, host::Unsafe::Yes);
+    Operation operation = AllocOperation{block, bytes};
+    const Routing routing = routeWork(*m_state, NodeType::MemAlloc, operation, Unsafe::Yes);
     const bool captured = routing.route == Route::Captured;
     if (!captured && block != nullptr)
         static_cast<void>(device.arena->release(block));
@@ -313,31 +257,29 @@ Status Stream::allocateAsync(void** pointer, std::size_t bytes) {
         memory->blocks.emplace(block, bytes);
         device.graphBlocks.emplace(block, false);
     }
-    host::reportAlloc(
+    reportAlloc(
         {captured ? GD_RT_MEMORY_GRAPH : GD_RT_MEMORY_DEVICE_ASYNC, device, block, bytes, m_state->id});
     *pointer = block;
     call.setPointer(block);
     return call.end(Status::Success);
 }
 
-Status Stream::releaseAsync(void* pointer) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::releaseAsync(void* pointer) {
     ApiCall call(aboutBytes(GD_API_MEM_FREE_ASYNC, *m_state, pointer, 0));
-    host::DeviceState& device = *m_state->device;
-    Status status = host::callAllowed(device);
+    DeviceState& device = *m_state->device;
+    Status status = callAllowed(device);
     if (ok(status) && device.arena->generationAt(pointer) == 0)
         status = Status::InvalidValue;
     if (!ok(status))
         return call.end(status);
-    const std::shared_ptr<host::GraphMemory> memory = host::captureMemory(*m_state);
+    const std::shared_ptr<GraphMemory> memory = captureMemory(*m_state);
     if (memory != nullptr) {
         std::lock_guard lock(device.orderedMutex);
         if (!memory->blocks.contains(pointer))
             return call.end(Status::InvalidValue);
     }
-    host::Operation operation = host::ReleaseOperation{pointer};
-    const Routing routing = host::routeWork(*m_state, NodeType::MemFree, operation, host::Unsafe::Yes);
+    Operation operation = ReleaseOperation{pointer};
+    const Routing routing = routeWork(*m_state, NodeType::MemFree, operation, Unsafe::Yes);
     if (routing.route != Route::Run)
         return call.end(routing.status);
     {
@@ -347,19 +289,16 @@ Status Stream::releaseAsync(void* pointer) {
             return call.end(Status::Success);
         }
     }
-    host::reportFree(
-        {GD_RT_MEMORY_DEVICE_ASYNC, device, pointer, device.arena->sizeOf(pointer), m_state->id});
-    host::enqueue(*m_state, std::move(operation), call.correlation());
+    reportFree({GD_RT_MEMORY_DEVICE_ASYNC, device, pointer, device.arena->sizeOf(pointer), m_state->id});
+    enqueue(*m_state, std::move(operation), call.correlation());
     return call.end(Status::Success);
 }
 
-Status Stream::beginCapture(CaptureMode mode) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::beginCapture(CaptureMode mode) {
     CallInfo info = about(GD_API_STREAM_BEGIN_CAPTURE, *m_state);
     info.mode = static_cast<std::uint32_t>(mode);
     ApiCall call(info);
-    Status status = host::callAllowed(*m_state->device);
+    Status status = callAllowed(*m_state->device);
     std::uint64_t graph = 0;
     if (ok(status))
         status = host::beginCapture(m_state, mode, &graph);
@@ -367,33 +306,29 @@ Status Stream::beginCapture(CaptureMode mode) {
     return call.end(status);
 }
 
-Status Stream::endCapture(Graph& graph) {
-    if (m_state == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::endCapture(std::shared_ptr<backend::Graph>& graph) {
     ApiCall call(about(GD_API_STREAM_END_CAPTURE, *m_state));
-    Status status = host::callAllowed(*m_state->device);
-    std::shared_ptr<host::GraphState> state;
+    Status status = callAllowed(*m_state->device);
+    std::shared_ptr<GraphState> state;
     if (ok(status))
         status = host::endCapture(*m_state, &state);
     call.setGraph(state != nullptr ? state->id : 0);
     const Status result = call.end(status);
-    graph.adopt(std::move(state));
+    if (state != nullptr)
+        graph = std::make_shared<HostGraph>(std::move(state));
     return result;
 }
 
-Status Stream::captureInfo(CaptureInfo* info) const {
-    if (m_state == nullptr || info == nullptr)
-        return Status::InvalidHandle;
+Status HostStream::captureInfo(CaptureInfo* info) {
     ApiCall call(about(GD_API_STREAM_GET_CAPTURE_INFO, *m_state));
     host::captureInfo(*m_state, info);
     return call.end(Status::Success);
 }
 
-bool Stream::capturing() const {
+bool HostStream::capturing() {
     CaptureInfo info;
-    if (m_state != nullptr)
-        host::captureInfo(*m_state, &info);
+    host::captureInfo(*m_state, &info);
     return info.status != CaptureStatus::None;
 }
 
-} // namespace gdt::runtime
+} // namespace gdt::runtime::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory_pool.h"
 
-#include "runtime/host/report_to_tool.h"
+#include "runtime/backend.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,10 +11,6 @@ namespace gdt::runtime {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-
-std::uint64_t poolId(const void* base) {
-    return reinterpret_cast<std::uint64_t>(base);
-}
 
 } // namespace
 
@@ -43,7 +39,7 @@ Status GraphPool::create(Device& device, std::size_t limitBytes, GraphPool& pool
     void* base = nullptr;
     GDT_TRY(device.allocate(&base, limitBytes));
     GraphPool created;
-    created.m_device = device.state();
+    created.m_device = device.backend();
     created.m_base = static_cast<std::byte*>(base);
     created.m_limitBytes = limitBytes;
     pool = std::move(created);
@@ -54,8 +50,8 @@ Status GraphPool::destroy() {
     if (m_base == nullptr)
         return Status::InvalidHandle;
     for (const auto& [offset, bytes] : m_blocks)
-        host::reportFree({GD_RT_MEMORY_FRAMEWORK, *m_device, m_base + offset, bytes, 0, poolId(m_base)});
-    const Status status = host::releaseDeviceMemory(*m_device, m_base);
+        m_device->notePoolBlock({m_base, m_base + offset, bytes, true});
+    const Status status = m_device->release(m_base);
     if (!ok(status))
         return status;
     m_device.reset();
@@ -81,7 +77,7 @@ Status GraphPool::allocate(void** pointer, std::size_t bytes) {
     m_usedBytes += bytes;
     m_highWaterBytes = std::max(m_highWaterBytes, offset + bytes);
     *pointer = m_base + offset;
-    host::reportAlloc({GD_RT_MEMORY_FRAMEWORK, *m_device, *pointer, bytes, 0, poolId(m_base)});
+    m_device->notePoolBlock({m_base, *pointer, bytes, false});
     return Status::Success;
 }
 
@@ -91,7 +87,7 @@ Status GraphPool::release(void* pointer) {
     const auto block = m_blocks.find(static_cast<std::size_t>(static_cast<std::byte*>(pointer) - m_base));
     if (block == m_blocks.end())
         return Status::InvalidValue;
-    host::reportFree({GD_RT_MEMORY_FRAMEWORK, *m_device, pointer, block->second, 0, poolId(m_base)});
+    m_device->notePoolBlock({m_base, pointer, block->second, true});
     m_usedBytes -= block->second;
     m_blocks.erase(block);
     return Status::Success;
