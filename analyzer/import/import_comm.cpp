@@ -2,17 +2,50 @@
 // Tables nccl_comm, nccl_op.
 #include "analyzer/import/import_context.h"
 #include "analyzer/import/names.h"
+#include "collector/api/graphdoctor_runtime.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace gd::importer {
 namespace {
 
-// A hash may be used again after its communicator is gone: lives follow each other in time.
+// A hash may be used again after its communicator is gone: lives follow each other in time. Several sources
+// may tell of one life, each what it knows: the plugin ranks and rank, NVTX device and the call that
+// destroys.
 struct CommLife {
     raw::Comm created{};
     raw::Comm destroyed{}; // startNs 0 = never
+
+    bool isSame(const raw::Comm& record) const {
+        const bool ranksKnown = created.nranks != 0 && record.nranks != 0;
+        return created.hash == record.hash && (!ranksKnown || created.rank == record.rank);
+    }
+    bool isOver() const { return destroyed.startNs != 0 && destroyed.endNs != 0; }
+
+    void learn(const raw::Comm& record) {
+        if (created.nranks == 0 && record.nranks != 0) {
+            created.nranks = record.nranks;
+            created.rank = record.rank;
+        }
+        if (created.device == raw::kNoDevice)
+            created.device = record.device;
+        if (created.stack == 0 && isCreation(record))
+            created.stack = record.stack;
+    }
+    void destroy(const raw::Comm& record) {
+        // Written at enter and again at exit of the same call: the second has the end.
+        if (destroyed.startNs == 0)
+            destroyed = record;
+        else if (destroyed.endNs != 0 || destroyed.startNs == record.startNs)
+            destroyed.endNs = std::max(destroyed.endNs, record.endNs);
+    }
+    static bool isCreation(const raw::Comm& record) {
+        return record.life != static_cast<std::uint16_t>(raw::Life::Destroyed);
+    }
 };
 
 std::vector<CommLife> livesOf(std::vector<raw::Comm> records) {
@@ -20,10 +53,14 @@ std::vector<CommLife> livesOf(std::vector<raw::Comm> records) {
         [](const raw::Comm& a, const raw::Comm& b) { return a.startNs < b.startNs; });
     std::vector<CommLife> lives;
     for (const raw::Comm& record : records) {
-        const auto current = std::find_if(lives.rbegin(), lives.rend(),
-            [&record](const CommLife& life) { return life.created.hash == record.hash; });
-        if (record.life != static_cast<std::uint16_t>(raw::Life::Destroyed)) {
-            lives.push_back({record, {}});
+        const auto current = std::find_if(
+            lives.rbegin(), lives.rend(), [&record](const CommLife& life) { return life.isSame(record); });
+        if (CommLife::isCreation(record)) {
+            // A second source tells of a life that the first has begun.
+            if (current != lives.rend() && !current->isOver() && current->created.source != record.source)
+                current->learn(record);
+            else
+                lives.push_back({record, {}});
         } else if (current == lives.rend()) {
             // Created before the recording began.
             CommLife life{record, record};
@@ -31,26 +68,24 @@ std::vector<CommLife> livesOf(std::vector<raw::Comm> records) {
             life.created.stack = 0;
             lives.push_back(life);
         } else {
-            // Written at enter and again at exit: the second has the end.
-            if (current->destroyed.startNs == 0)
-                current->destroyed = record;
-            current->destroyed.endNs = std::max(current->destroyed.endNs, record.endNs);
+            current->learn(record);
+            current->destroy(record);
         }
     }
     return lives;
 }
 
-Result<void> importComms(ProcessImport& process) {
+Result<void> importComms(ProcessImport& process, const std::vector<CommLife>& lives) {
     GD_TRY_ASSIGN(Statement insert,
         process.db().prepare(
             "INSERT INTO nccl_comm(process_id, comm_hash, nranks, rank, device_id, created_ns, "
             "created_stack_id, destroy_start_ns, destroy_end_ns, destroy_thread_id, destroy_stack_id) VALUES "
             "(?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    for (const CommLife& life : livesOf(process.raw().comms)) {
+    for (const CommLife& life : lives) {
         const std::int64_t createdNs = std::max(life.created.startNs, life.created.endNs);
         GD_TRY(insert.runWith(process.processId(), bits(life.created.hash), life.created.nranks,
-            life.created.rank, life.created.device,
+            life.created.rank, valueIf(life.created.device != raw::kNoDevice, life.created.device),
             createdNs == 0 ? process.startNs : process.time(createdNs), process.stackId(life.created.stack),
             process.timeIfSet(life.destroyed.startNs), process.timeIfSet(life.destroyed.endNs),
             idOrNull(life.destroyed.thread), process.stackId(life.destroyed.stack)));
@@ -58,34 +93,66 @@ Result<void> importComms(ProcessImport& process) {
     return {};
 }
 
-// When the plugin and NVTX both saw a communicator's calls, the plugin's records are kept (contracts: bytes).
-bool pluginSaw(const std::vector<raw::CommOp>& ops) {
-    return std::any_of(ops.begin(), ops.end(), [](const raw::CommOp& op) {
-        return op.source == static_cast<std::uint16_t>(raw::CommSource::NcclPlugin);
-    });
+// The communicators whose calls another source than NVTX saw too: its records are kept (contracts: bytes).
+// The collector leaves out most of NVTX's itself, where it sees both in one call.
+std::set<std::uint64_t> knownWithoutNvtx(const std::vector<raw::CommOp>& ops) {
+    std::set<std::uint64_t> hashes;
+    for (const raw::CommOp& op : ops) {
+        if (op.source == static_cast<std::uint16_t>(raw::CommSource::NcclPlugin))
+            hashes.insert(op.hash);
+    }
+    return hashes;
+}
+
+std::uint32_t ranksOf(const std::vector<CommLife>& lives, std::uint64_t hash) {
+    for (const CommLife& life : lives) {
+        if (life.created.hash == hash && life.created.nranks != 0)
+            return life.created.nranks;
+    }
+    return 0;
+}
+
+// Bytes of a call. NVTX names an all-to-all's for one rank, and the number of ranks may have come later.
+std::uint64_t messageBytes(const raw::CommOp& op, const std::vector<CommLife>& lives) {
+    const bool isAllToAll = op.kind == GD_RT_COMM_ALL_TO_ALL;
+    if (op.dtype != raw::kByteDtype || !isAllToAll || op.messageBytes != 0)
+        return op.messageBytes;
+    return op.count * ranksOf(lives, op.hash);
 }
 
 } // namespace
 
 Result<void> importComm(ProcessImport& process) {
-    GD_TRY(importComms(process));
-    const bool dropNvtx = pluginSaw(process.raw().commOps);
+    const std::vector<CommLife> lives = livesOf(process.raw().comms);
+    GD_TRY(importComms(process, lives));
+    const std::set<std::uint64_t> known = knownWithoutNvtx(process.raw().commOps);
     GD_TRY_ASSIGN(Statement insert,
         process.db().prepare(
             "INSERT OR IGNORE INTO nccl_op(process_id, op_id, comm_hash, kind, count, dtype, message_bytes, "
             "peer, stream_id, thread_id, time_ns, capture_id, group_id, sequence, source, stack_id) VALUES "
             "(?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    std::uint64_t unknownSize = 0;
     for (const raw::CommOp& op : process.raw().commOps) {
-        if (dropNvtx && op.source == static_cast<std::uint16_t>(raw::CommSource::NcclNvtx))
+        if (op.source == static_cast<std::uint16_t>(raw::CommSource::NcclNvtx) && known.contains(op.hash))
             continue;
+        const std::uint64_t bytes = messageBytes(op, lives);
+        if (bytes == 0 && op.count != 0) {
+            ++unknownSize;
+            continue;
+        }
         const auto peer = valueIf(op.peer >= 0, op.peer);
         process.noteStream(op.stream, op.device, op.timeNs);
         GD_TRY(insert.runWith(process.processId(), bits(op.op), bits(op.hash), commKindName(op.kind),
-            bits(op.count), dtypeName(op.dtype), bits(op.messageBytes), peer, idOrNull(op.stream), op.thread,
+            bits(op.count), dtypeName(op.dtype), bits(bytes), peer, idOrNull(op.stream), op.thread,
             process.time(op.timeNs), idOrNull(op.capture), idOrNull(op.group), idOrNull(op.sequence),
             commSourceName(op.source), process.stackId(op.stack)));
     }
+    if (unknownSize != 0)
+        process.issues().dataLoss("unknown_communicator", unknownSize,
+            fmt::format(
+                "{} all-to-all calls are left out: how many ranks their communicator has was not seen",
+                unknownSize));
     return {};
 }
 

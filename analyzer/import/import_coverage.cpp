@@ -197,25 +197,47 @@ std::vector<Interval> degraded(
     return intervals;
 }
 
-// comm_ops is the best of what tells of communication, where the collector did not say it itself.
+// comm_ops is, at each moment, the best of what tells of communication: NCCL's plugin, its NVTX ranges, the
+// runtime's own table (which reports comm_ops itself).
 std::vector<Interval> bestComm(ProcessImport& process) {
+    std::vector<std::vector<Interval>> sources;
+    std::set<std::int64_t> edges;
+    for (const CoverageSource source :
+        {CoverageSource::comm_ops, CoverageSource::nccl_plugin, CoverageSource::nccl_nvtx}) {
+        sources.push_back(recorded(process, source));
+        for (const Interval& interval : sources.back())
+            edges.insert({interval.fromNs, interval.toNs});
+    }
     std::vector<Interval> best;
-    CoverageState state = CoverageState::Absent;
-    for (const CoverageSource source : {CoverageSource::nccl_plugin, CoverageSource::nccl_nvtx}) {
-        std::vector<Interval> intervals = recorded(process, source);
-        if (!intervals.empty() && (best.empty() || intervals.back().state > state)) {
-            state = intervals.back().state;
-            best = std::move(intervals);
+    for (auto edge = edges.begin(); edge != edges.end(); ++edge) {
+        const auto next = std::next(edge);
+        // The end of the process belongs to the interval before it; alone it is one of its own.
+        if (next == edges.end() && edges.size() != 1)
+            break;
+        const std::int64_t toNs = next == edges.end() ? *edge : *next;
+        const Interval* found = nullptr;
+        for (const auto& intervals : sources) {
+            for (const Interval& interval : intervals) {
+                if (interval.fromNs <= *edge && interval.toNs >= toNs
+                    && (found == nullptr || interval.state > found->state))
+                    found = &interval;
+            }
         }
+        if (found == nullptr)
+            continue;
+        if (!best.empty() && best.back().toNs == *edge && best.back().state == found->state
+            && best.back().reason == found->reason)
+            best.back().toNs = toNs;
+        else
+            best.push_back({*edge, toNs, found->state, found->reason});
     }
     return best;
 }
 
 Result<void> writeSource(
     ProcessImport& process, Statement& insert, CoverageSource source, const std::vector<Loss>& losses) {
-    std::vector<Interval> intervals = recorded(process, source);
-    if (intervals.empty() && source == CoverageSource::comm_ops)
-        intervals = bestComm(process);
+    std::vector<Interval> intervals
+        = source == CoverageSource::comm_ops ? bestComm(process) : recorded(process, source);
     if (intervals.empty())
         intervals.push_back(
             {process.startNs, process.endNs, CoverageState::Absent, "the collector did not report it"});

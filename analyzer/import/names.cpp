@@ -167,7 +167,7 @@ std::string_view commKindName(std::uint16_t kind) {
 std::string_view dtypeName(std::uint16_t dtype) {
     constexpr std::array<std::string_view, 12> kNames{"int8", "uint8", "int32", "uint32", "int64", "uint64",
         "float16", "float32", "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
-    return dtype < kNames.size() ? kNames[dtype] : "other";
+    return dtype < kNames.size() ? kNames[dtype] : dtype == raw::kByteDtype ? "byte" : "other";
 }
 
 std::string_view commSourceName(std::uint16_t source) {

@@ -135,14 +135,16 @@ void reportCoverage(bool looking, const char* reason) noexcept {
     state(CoverageSource::node_params, CoverageState::Complete, "");
     state(CoverageSource::memory, CoverageState::Complete, "");
     state(CoverageSource::framework_allocator, CoverageState::Absent, "not recorded in this version");
-    state(CoverageSource::nccl_nvtx, CoverageState::Absent,
-        "NCCL is followed through its profiler plugin, which no communicator has loaded so far");
     // NVTX calls this library when the first range is opened; a job without ranges misses nothing.
     const char* nvtx = std::getenv("NVTX_INJECTION64_PATH");
     const char* own = std::getenv("CUDA_INJECTION64_PATH");
     const bool ours = nvtx != nullptr && own != nullptr && std::strcmp(nvtx, own) == 0;
     sink::coverage(CoverageSource::nvtx, ours ? CoverageState::Complete : CoverageState::Absent,
         ours ? "" : "NVTX_INJECTION64_PATH does not name GraphDoctor");
+    if (!ours) { // else the NVTX injection says it itself
+        sink::coverage(CoverageSource::nccl_nvtx, CoverageState::Absent,
+            "NVTX_INJECTION64_PATH does not name GraphDoctor");
+    }
 }
 
 } // namespace gd::cupti

@@ -57,13 +57,22 @@ std::string_view withoutPrefix(std::string_view name) noexcept {
 } // namespace
 
 gd_rt_comm_kind kindOf(std::string_view function) noexcept {
-    const std::string_view name = withoutPrefix(function);
+    constexpr std::string_view kSuffix = "Config";
+    std::string_view name = withoutPrefix(function);
+    if (name.size() > kSuffix.size() && name.substr(name.size() - kSuffix.size()) == kSuffix) {
+        name.remove_suffix(kSuffix.size());
+    }
     for (const KindName& entry : kKinds) {
         if (entry.name == name) {
             return entry.kind;
         }
     }
     return static_cast<gd_rt_comm_kind>(0);
+}
+
+bool hasRoot(std::string_view function) noexcept {
+    const gd_rt_comm_kind kind = kindOf(function);
+    return kind == GD_RT_COMM_BROADCAST || kind == GD_RT_COMM_REDUCE;
 }
 
 int dtypeOf(std::string_view name) noexcept {

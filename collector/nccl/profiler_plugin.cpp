@@ -5,6 +5,8 @@
 // all is well.
 #include "collector/cupti/stream_ids.h"
 #include "collector/nccl/comm_call.h"
+#include "collector/nccl/comm_table.h"
+#include "collector/nccl/nvtx_calls.h"
 #include "collector/nccl/profiler_abi.h"
 #include "collector/session/sink.h"
 
@@ -28,8 +30,6 @@ struct CommSlot {
 // Static, so that neither start nor end of a communicator allocates, and so that nothing is left to free at
 // exit.
 CommSlot g_comms[kMaxComms];
-std::atomic<std::uint64_t> g_nextOp{1};
-std::atomic<std::uint64_t> g_nextGroup{1};
 std::atomic<bool> g_toldUnknownType{false};
 
 /// Handles given back to NCCL: groups carry their number, shifted so that no handle is NULL; calls need none.
@@ -47,6 +47,7 @@ gd_rt_comm describe(const CommSlot& comm) noexcept {
     described.size = sizeof described;
     described.nranks = comm.nranks;
     described.rank = comm.rank;
+    described.device = raw::kNoDevice;
     described.hash = comm.hash;
     return described;
 }
@@ -58,7 +59,8 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
             slot.hash = hash;
             slot.nranks = static_cast<std::uint32_t>(ranks);
             slot.rank = static_cast<std::uint32_t>(rank);
-            session::sink::comm(GD_RT_CREATED, describe(slot));
+            setRanks(hash, slot.nranks, rank);
+            session::sink::comm(GD_RT_CREATED, describe(slot), raw::CommSource::NcclPlugin);
             // The first record opens the spool: only now is it known whether there is one.
             if (session::sink::enabled()) {
                 return &slot;
@@ -74,7 +76,7 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
 
 abi::Result closeComm(void* context) noexcept {
     if (auto* slot = static_cast<CommSlot*>(context); slot != nullptr) {
-        session::sink::comm(GD_RT_DESTROYED, describe(*slot));
+        session::sink::comm(GD_RT_DESTROYED, describe(*slot), raw::CommSource::NcclPlugin);
         slot->used.store(false, std::memory_order_release);
     }
     return kSuccess;
@@ -85,19 +87,39 @@ struct Call {
     const char* datatype;
     std::size_t count;
     int peer;
-    void* stream;
-    bool streamKnown;
+    std::uint64_t stream; ///< 0 = unknown
     bool captured;
     std::uint64_t sequence;
     std::uint64_t group;
 };
 
+/// The call as the thread's open NVTX range names it, when that is the same one: it knows the peer, and that
+/// several sends and receives are one all-to-all. False: the range's call has been recorded already.
+bool nameByNvtx(const CommSlot& comm, gd_rt_comm_kind& kind, int& peer) noexcept {
+    NvtxCall* range = openNvtxCall();
+    if (range == nullptr || (range->hash != 0 && range->hash != comm.hash)) {
+        return true;
+    }
+    const bool isPart = kind == GD_RT_COMM_SEND || kind == GD_RT_COMM_RECV;
+    if (range->kind == GD_RT_COMM_ALL_TO_ALL && isPart) {
+        if (range->isRecorded) {
+            return false;
+        }
+        kind = GD_RT_COMM_ALL_TO_ALL;
+    } else if (range->kind == kind && isPart && peer < 0) {
+        peer = range->peer;
+    }
+    range->isRecorded = true;
+    return true;
+}
+
 void report(const CommSlot& comm, const Call& call) noexcept {
     if (call.function == nullptr || call.datatype == nullptr) {
         return;
     }
-    const gd_rt_comm_kind kind = kindOf(call.function);
-    if (kind == 0) {
+    gd_rt_comm_kind kind = kindOf(call.function);
+    int peer = call.peer;
+    if (kind == 0 || !nameByNvtx(comm, kind, peer)) {
         return;
     }
     const int dtype = dtypeOf(call.datatype);
@@ -111,12 +133,12 @@ void report(const CommSlot& comm, const Call& call) noexcept {
     gd_rt_comm_op op{};
     op.size = sizeof op;
     op.kind = kind;
-    op.op = g_nextOp.fetch_add(1, std::memory_order_relaxed);
+    op.op = nextOp();
     op.hash = comm.hash;
     op.count = call.count;
     op.dtype = static_cast<std::uint32_t>(dtype);
-    op.peer = call.peer;
-    op.stream = call.streamKnown ? cupti::streamIdOf(call.stream) : 0;
+    op.peer = peer;
+    op.stream = call.stream;
     op.captured = call.captured ? 1 : 0;
     op.nranks = comm.nranks;
     op.seq = call.sequence;
@@ -125,7 +147,6 @@ void report(const CommSlot& comm, const Call& call) noexcept {
 
 void announce() noexcept {
     session::sink::coverage(raw::CoverageSource::nccl_plugin, raw::CoverageState::Complete, "");
-    session::sink::coverage(raw::CoverageSource::comm_ops, raw::CoverageState::Complete, "");
 }
 
 // Version 5
@@ -145,7 +166,7 @@ abi::Result initV5(void** context, std::uint64_t commId, int* mask, const char*,
 abi::Result startV5(void* context, void** handle, abi::EventV5* event) noexcept {
     *handle = nullptr;
     if (event->type == abi::kGroupApi) {
-        *handle = handleOfGroup(g_nextGroup.fetch_add(1, std::memory_order_relaxed));
+        *handle = handleOfGroup(nextGroup());
         return kSuccess;
     }
     const auto* comm = static_cast<const CommSlot*>(context);
@@ -156,11 +177,13 @@ abi::Result startV5(void* context, void** handle, abi::EventV5* event) noexcept 
     if (event->type == abi::kCollApi) {
         const auto& coll = event->collApi;
         report(*comm,
-            {coll.func, coll.datatype, coll.count, coll.root, coll.stream, true, coll.graphCaptured, 0,
-                group});
+            {coll.func, coll.datatype, coll.count, hasRoot(coll.func) ? coll.root : -1,
+                cupti::streamIdOf(coll.stream), coll.graphCaptured, 0, group});
     } else if (event->type == abi::kP2pApi) {
         const auto& p2p = event->p2pApi;
-        report(*comm, {p2p.func, p2p.datatype, p2p.count, -1, p2p.stream, true, p2p.graphCaptured, 0, group});
+        report(*comm,
+            {p2p.func, p2p.datatype, p2p.count, -1, cupti::streamIdOf(p2p.stream), p2p.graphCaptured, 0,
+                group});
     }
     return kSuccess;
 }
@@ -174,7 +197,6 @@ abi::Result initV4(void** context, int* mask, const char*, std::uint64_t hash, i
     *context = session::sink::enabled() ? openComm(hash, ranks, rank) : nullptr;
     if (*context != nullptr) {
         *mask = static_cast<int>(abi::kGroup | abi::kColl | abi::kP2p);
-        announce();
         session::sink::coverage(raw::CoverageSource::nccl_plugin, raw::CoverageState::Partial,
             "version 4 of NCCL's profiler interface names no stream");
     }
@@ -184,23 +206,31 @@ abi::Result initV4(void** context, int* mask, const char*, std::uint64_t hash, i
 abi::Result startV4(void* context, void** handle, abi::EventV4* event) noexcept {
     *handle = nullptr;
     if (event->type == abi::kGroup) {
-        *handle = handleOfGroup(g_nextGroup.fetch_add(1, std::memory_order_relaxed));
+        *handle = handleOfGroup(nextGroup());
         return kSuccess;
     }
     const auto* comm = static_cast<const CommSlot*>(context);
     if (comm == nullptr || !session::sink::enabled()) {
         return kSuccess;
     }
+    // A version 4 event comes when NCCL plans the call, at the end of its group, and knows neither stream nor
+    // capture. NVTX, which saw the call itself, does: its record is the better one.
+    if (followedByNvtx(comm->hash)) {
+        return kSuccess;
+    }
     const std::uint64_t group = groupOfHandle(event->parent);
-    const bool captured = session::sink::openCaptures() != 0;
+    // NCCL has asked for the capture state of the call's stream on this thread.
+    const std::uint64_t stream = session::sink::askedStream();
+    const bool captured
+        = session::sink::openCaptures() != 0 && (stream == 0 || session::sink::captureOf(stream) != 0);
     if (event->type == abi::kColl) {
         const auto& coll = event->coll;
         report(*comm,
-            {coll.func, coll.datatype, coll.count, coll.root, nullptr, false, captured, coll.seqNumber,
-                group});
+            {coll.func, coll.datatype, coll.count, hasRoot(coll.func) ? coll.root : -1, stream, captured,
+                coll.seqNumber, group});
     } else if (event->type == abi::kP2p) {
         const auto& p2p = event->p2p;
-        report(*comm, {p2p.func, p2p.datatype, p2p.count, p2p.peer, nullptr, false, captured, 0, group});
+        report(*comm, {p2p.func, p2p.datatype, p2p.count, p2p.peer, stream, captured, 0, group});
     }
     return kSuccess;
 }

@@ -5,25 +5,32 @@
 
 namespace gd::raw {
 
+enum class CommSource : std::uint16_t { Runtime = 1, NcclPlugin = 2, NcclNvtx = 3 };
+
+/// Comm::device when the source does not say which.
+inline constexpr std::uint16_t kNoDevice = 0xffff;
+/// CommOp::dtype when the source knows bytes only: `count` is bytes. An all-to-all's are those for one rank,
+/// and its messageBytes is 0 when the number of ranks was not known yet.
+inline constexpr std::uint16_t kByteDtype = 0xffff;
+
 /// A communicator's life (history lane). A destroy is written twice: at enter (endNs = 0) and at exit,
-/// because it can hang.
+/// because it can hang. Several sources may tell of one life.
 struct Comm {
     static constexpr RecordKind kKind = RecordKind::Comm;
     RecordHeader header;
     std::int64_t startNs;
     std::int64_t endNs;
     std::uint64_t hash; ///< equal on all ranks
-    std::uint32_t nranks;
+    std::uint32_t nranks; ///< 0 = not said
     std::uint32_t rank;
     std::uint16_t life; ///< Life
-    std::uint16_t device;
+    std::uint16_t device; ///< or kNoDevice
     ThreadRef thread;
     StackRef stack;
-    std::uint32_t reserved;
+    std::uint16_t source; ///< CommSource; 0 in files of version 1
+    std::uint16_t reserved;
 };
 static_assert(Record<Comm>);
-
-enum class CommSource : std::uint16_t { Runtime = 1, NcclPlugin = 2, NcclNvtx = 3 };
 
 /// One collective or point-to-point call. Captured ones go to the history lane, eager ones to the event lane.
 struct CommOp {
@@ -42,7 +49,7 @@ struct CommOp {
     StackRef stack;
     std::int32_t peer; ///< root or peer, -1 = none
     std::uint16_t kind; ///< gd_rt_comm_kind
-    std::uint16_t dtype; ///< gd_rt_dtype
+    std::uint16_t dtype; ///< gd_rt_dtype, or kByteDtype
     std::uint16_t source; ///< CommSource
     std::uint16_t device;
 };

@@ -110,7 +110,7 @@ void activity(const gd_rt_activity* work) {
     }
 }
 void comm(gd_rt_life life, const gd_rt_comm* comm) {
-    sink::comm(life, current(comm));
+    sink::comm(life, current(comm), raw::CommSource::Runtime);
 }
 void commOp(const gd_rt_comm_op* op) {
     sink::commOp(current(op), raw::CommSource::Runtime);

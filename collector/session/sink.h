@@ -86,9 +86,17 @@ struct ActivityExtra {
 void activity(const gd_rt_activity& activity) noexcept;
 void activity(const gd_rt_activity& activity, const ActivityExtra& extra) noexcept;
 
-void comm(gd_rt_life life, const gd_rt_comm& comm) noexcept;
-/// `group`: the thread's outermost group end this call belongs to, 0 = none.
+void comm(gd_rt_life life, const gd_rt_comm& comm, raw::CommSource source) noexcept;
+/// `group`: the thread's outermost group end this call belongs to, 0 = none. `op.dtype` may be
+/// raw::kByteDtype.
 void commOp(const gd_rt_comm_op& op, raw::CommSource source, std::uint64_t group = 0) noexcept;
+
+/// From now on: the first stream whose capture state a call of this thread asks for, or which it gives work.
+void followStream() noexcept;
+/// That stream, 0 = none so far; ends the watch.
+std::uint64_t followedStream() noexcept;
+/// The stream whose capture state this thread asked for last, 0 = none.
+std::uint64_t askedStream() noexcept;
 
 void range(const gd_rt_range& range) noexcept;
 void range(const gd_rt_range& range, std::uint32_t color) noexcept;

@@ -92,6 +92,7 @@ std::uint64_t dtypeBytes(std::uint32_t dtype) noexcept {
     case GD_RT_UINT8:
     case GD_RT_FLOAT8_E4M3:
     case GD_RT_FLOAT8_E5M2:
+    case raw::kByteDtype:
         return 1;
     case GD_RT_FLOAT16:
     case GD_RT_BFLOAT16:
@@ -185,7 +186,7 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     }
 }
 
-void comm(gd_rt_life life, const gd_rt_comm& comm) noexcept {
+void comm(gd_rt_life life, const gd_rt_comm& comm, raw::CommSource source) noexcept {
     const Entry entry;
     if (!entry) {
         return;
@@ -201,6 +202,7 @@ void comm(gd_rt_life life, const gd_rt_comm& comm) noexcept {
     record.nranks = comm.nranks;
     record.rank = comm.rank;
     record.life = static_cast<std::uint16_t>(life);
+    record.source = static_cast<std::uint16_t>(source);
     record.device = static_cast<std::uint16_t>(comm.device);
     record.thread = thread.lane.thread;
     record.stack = stackOfCall(session, thread);

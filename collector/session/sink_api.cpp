@@ -38,6 +38,19 @@ std::uint64_t bytesOf(const gd_rt_api& call) noexcept {
     }
 }
 
+/// Notes the stream of a call for those who saw a call without one (NCCL's NVTX ranges).
+void noteStream(ThreadState& thread, const gd_rt_api& call) noexcept {
+    const bool asks = call.api == GD_API_STREAM_GET_CAPTURE_INFO;
+    if (asks) {
+        thread.askedStream = call.stream;
+    }
+    if (thread.followsStream
+        && (asks || apiClass(call.api) == GD_API_CLASS_COPY || apiClass(call.api) == GD_API_CLASS_LAUNCH)) {
+        thread.followedStream = call.stream;
+        thread.followsStream = false;
+    }
+}
+
 /// Only asks for a capture's state: frameworks do that at every allocation.
 bool inspectsCapture(std::uint32_t api) noexcept {
     return api == GD_API_STREAM_IS_CAPTURING || api == GD_API_STREAM_GET_CAPTURE_INFO;
@@ -170,14 +183,14 @@ void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call
 }
 
 /// A communicator's destroy that was reported inside this call has now returned.
-void writeCommDestroyed(SessionState& session, ThreadState& thread, const OpenCall& enter,
-    std::uint32_t device, std::int64_t endNs) noexcept {
+void writeCommDestroyed(
+    SessionState& session, ThreadState& thread, const OpenCall& enter, std::int64_t endNs) noexcept {
     raw::Comm record{};
     record.startNs = enter.startNs;
     record.endNs = endNs;
     record.hash = enter.commHash;
     record.life = static_cast<std::uint16_t>(raw::Life::Destroyed);
-    record.device = static_cast<std::uint16_t>(device);
+    record.device = raw::kNoDevice; // the record of the enter says it
     record.thread = thread.lane.thread;
     session.ring.appendHistory(record);
 }
@@ -196,6 +209,9 @@ void apiEnter(const gd_rt_api& call) noexcept {
         offs != thread.callsSinceOff) {
         thread.callsSinceOff = offs;
         thread.openCallCount = 0;
+    }
+    if (call.stream != 0) {
+        noteStream(thread, call);
     }
     if (thread.openCallCount >= ThreadState::kMaxOpenCalls) {
         ++thread.openCallCount;
@@ -249,7 +265,7 @@ void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
         exchangedMode(session, thread, call, endNs);
     }
     if (enter.commHash != 0) {
-        writeCommDestroyed(session, thread, enter, call.device, endNs);
+        writeCommDestroyed(session, thread, enter, endNs);
     }
     const bool poll = (apiClass(call.api) == GD_API_CLASS_QUERY || inspectsCapture(call.api)) && !failed;
     if (poll && !session.queries.take(endNs)) {
@@ -257,6 +273,27 @@ void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
         return;
     }
     writeCall(session, thread, call, enter, endNs, result);
+}
+
+void followStream() noexcept {
+    if (const Entry entry; entry) {
+        entry.thread().followedStream = 0;
+        entry.thread().followsStream = true;
+    }
+}
+
+std::uint64_t followedStream() noexcept {
+    const Entry entry;
+    if (!entry) {
+        return 0;
+    }
+    entry.thread().followsStream = false;
+    return entry.thread().followedStream;
+}
+
+std::uint64_t askedStream() noexcept {
+    const Entry entry;
+    return entry ? entry.thread().askedStream : 0;
 }
 
 } // namespace gd::session::sink

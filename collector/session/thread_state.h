@@ -44,6 +44,9 @@ struct ThreadState {
     std::uint32_t tid = 0;
     std::atomic<raw::StringRef> name{0};
     std::uint16_t captureMode = 0; ///< CaptureMode in force for this thread
+    bool followsStream = false; ///< sink::followStream
+    std::uint64_t followedStream = 0;
+    std::uint64_t askedStream = 0; ///< of the last query of a capture state
     std::uint32_t callsSinceOff = 0; ///< SessionState::offCount when the open calls were entered
     unsigned openCallCount = 0; ///< may pass kMaxOpenCalls: deeper ones are counted, not kept
     unsigned openRangeCount = 0;

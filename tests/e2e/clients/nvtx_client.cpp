@@ -1,9 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses NVTX 3 the ways jobs do: default and named domains, registered and wide strings, payloads, nesting.
-// Exits 0 when the return values are those of a tool that tracks nesting (or, without one, of none).
+// Uses NVTX 3 the ways jobs do: default and named domains, registered and wide strings, payloads, nesting,
+// and structured payloads as NCCL does. Exits 0 when the return values are those of a tool that tracks
+// nesting (or, without one, of none).
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 
-#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+
+namespace {
+
+/// One call of NCCL's: the payload comes with the push, or (what is known only afterwards) with the pop.
+struct Call {
+    std::uint32_t unrelated;
+    std::int32_t root;
+    std::uint64_t comm;
+    std::size_t bytes;
+};
+struct Communicator {
+    std::uint64_t comm;
+    std::int32_t ranks;
+    std::int32_t rank;
+};
+
+std::uint64_t registerLayout(
+    nvtxDomainHandle_t domain, const nvtxPayloadSchemaEntry_t* entries, std::size_t count, std::uint64_t id) {
+    nvtxPayloadSchemaAttr_t layout{};
+    layout.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES
+        | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+    layout.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+    layout.entries = entries;
+    layout.numEntries = count;
+    layout.schemaId = id;
+    return nvtxPayloadSchemaRegister(domain, &layout);
+}
+
+nvtxEventAttributes_t named(nvtxDomainHandle_t domain, const char* name) {
+    nvtxEventAttributes_t event{};
+    event.version = NVTX_VERSION;
+    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    event.message.registered = nvtxDomainRegisterStringA(domain, name);
+    return event;
+}
+
+bool structuredPayloads(bool traced) {
+    const int none = NVTX_NO_PUSH_POP_TRACKING;
+    const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
+    const std::uint64_t callId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 1;
+    const nvtxPayloadSchemaEntry_t call[] = {{0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]",
+                                                 nullptr, 0, offsetof(Call, bytes), nullptr, nullptr},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0, offsetof(Call, comm), nullptr,
+            nullptr},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Root", nullptr, 0, offsetof(Call, root), nullptr, nullptr}};
+    const nvtxPayloadSchemaEntry_t communicator[]
+        = {{0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0, 0, nullptr, nullptr},
+            {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", nullptr, 0, 0, nullptr, nullptr},
+            {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", nullptr, 0, 0, nullptr, nullptr}};
+    bool right = registerLayout(domain, call, 3, callId) == (traced ? callId : 0);
+    const std::uint64_t communicatorId = registerLayout(domain, communicator, 3, 0);
+    right = right && (communicatorId != 0) == traced;
+    right = right && nvtxDomainIsEnabled(domain) == (traced ? 1 : 0);
+
+    const nvtxEventAttributes_t init = named(domain, "ncclCommInitRank");
+    right = right && nvtxDomainRangePushEx(domain, &init) == (traced ? 0 : none);
+    const Communicator made{0xfeed, 4, 1};
+    const nvtxPayloadData_t added{communicatorId, sizeof made, &made};
+    right = right && nvtxRangePopPayload(domain, &added, 1) == (traced ? 0 : none);
+
+    const Call broadcast{7, 3, 0xfeed, 8192};
+    nvtxPayloadData_t data{callId, sizeof broadcast, &broadcast};
+    nvtxEventAttributes_t event = named(domain, "ncclBroadcast");
+    event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+    event.reserved0 = 1;
+    event.payload.ullValue = NVTX_POINTER_AS_PAYLOAD_ULLVALUE(&data);
+    right = right && nvtxDomainRangePushEx(domain, &event) == (traced ? 0 : none);
+    return right && nvtxDomainRangePop(domain) == (traced ? 0 : none);
+}
+
+} // namespace
 
 int main() {
     bool right = true;
@@ -31,6 +106,7 @@ int main() {
     nvtxDomainRangeEnd(domain, first);
     right = right && nvtxDomainRangePop(domain) == (traced ? 0 : NVTX_NO_PUSH_POP_TRACKING);
     nvtxDomainDestroy(domain);
+    right = right && structuredPayloads(traced);
     std::printf("%s\n", traced ? "traced" : "not traced");
     return right ? 0 : 1;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every record kind arrives in its table: processes, calls, captures, memory, ranges, communication,
-// coverage.
+// Every record kind arrives in its table: processes, calls, captures, memory, ranges, coverage.
 #include "tests/unit/import/round_trip_fixture.h"
 
 #include "collector/api/graphdoctor_runtime.h"
@@ -279,43 +278,6 @@ TEST_F(RoundTrip, RangesArePairedPerThreadAndDomain) {
                      "r.name_id JOIN string AS d ON d.string_id = r.domain_id ORDER BY range_id"),
         ElementsAre("step||push|0|10|40", "inner||push|1|20|30", "other|lib|push|0|25|NULL",
             "mark||mark|0|45|45", "async||start|0|50|60"));
-}
-
-TEST_F(RoundTrip, Communication) {
-    auto& b = builder();
-    raw::Comm comm{};
-    comm.startNs = kStart + 1;
-    comm.endNs = kStart + 2;
-    comm.hash = 0xabc;
-    comm.nranks = 2;
-    comm.rank = 1;
-    comm.life = 1;
-    b.history(comm);
-    comm.life = 4;
-    comm.startNs = kStart + 90;
-    comm.endNs = 0;
-    comm.thread = 1;
-    b.history(comm);
-    raw::CommOp op{};
-    op.timeNs = kStart + 10;
-    op.op = 1;
-    op.hash = 0xabc;
-    op.count = 16;
-    op.messageBytes = 64;
-    op.capture = 4;
-    op.thread = 1;
-    op.peer = -1;
-    op.kind = GD_RT_COMM_ALL_REDUCE;
-    op.dtype = GD_RT_FLOAT32;
-    op.source = 1;
-    b.history(op);
-    finish();
-    EXPECT_EQ(one("SELECT comm_hash, nranks, rank, created_ns, destroy_start_ns, destroy_end_ns, "
-                  "destroy_thread_id FROM nccl_comm"),
-        "2748|2|1|2|90|NULL|1");
-    EXPECT_EQ(one("SELECT op_id, comm_hash, kind, count, dtype, message_bytes, peer, thread_id, time_ns, "
-                  "capture_id, source FROM nccl_op"),
-        "1|2748|all_reduce|16|float32|64|NULL|1|10|4|runtime");
 }
 
 TEST_F(RoundTrip, CoverageIntervalsAreClosed) {

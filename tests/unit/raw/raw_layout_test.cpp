@@ -24,7 +24,7 @@ namespace gd::raw {
 template <class R> constexpr bool is(RecordKind kind, std::size_t bytes) {
     return R::kKind == kind && sizeof(R) == bytes && offsetof(R, header) == 0;
 }
-static_assert(kRawVersion == 1);
+static_assert(kRawVersion == 2);
 static_assert(is<ProcessStart>(RecordKind::ProcessStart, 56) && is<ProcessFact>(RecordKind::ProcessFact, 24));
 static_assert(is<EnvVar>(RecordKind::EnvVar, 16) && is<Thread>(RecordKind::Thread, 32));
 static_assert(is<Module>(RecordKind::Module, 48) && is<String>(RecordKind::String, 24));
