@@ -36,8 +36,9 @@ SYSTEM = [
     (re.compile(r"^Q[A-Z]"), ["gui/", "tests/gui/", "tests/bench/gui/"]),
     (re.compile(r"^cupti"), ["collector/cupti/", "tests/support/activity_builder", "tests/unit/collector/", "tests/unit/cupti/",
                              "tests/e2e/"]),
-    (re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api)\.h$"),
-     ["collector/cupti/", "reference-trainer/src/runtime/cuda/", "reference-trainer/src/kernels/cuda/", "tests/"]),
+    (re.compile(r"^((cuda|cuda_runtime|cuda_runtime_api|cublasLt|nccl)\.h$|nvtx3/)"),
+     ["collector/cupti/", "collector/nvtx/", "collector/nccl/", "reference-trainer/src/runtime/cuda/",
+      "reference-trainer/src/kernels/cuda/", "reference-trainer/src/comm/nccl", "tests/"]),
     (re.compile(r"^(elfutils/|dwarf\.h|libelf\.h)"), ["analyzer/import/symbolizer"]),
 ]
 

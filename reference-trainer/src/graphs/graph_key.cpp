@@ -21,7 +21,7 @@ std::string GraphKey::text() const {
         text += " seq=" + std::to_string(seqLen) + " mb=" + std::to_string(microBatch) + "x"
             + std::to_string(microBatches);
     }
-    return text + (elementBytes == 8 ? " f64" : " f32");
+    return text + (elementBytes == 8 ? " f64" : elementBytes == 4 ? " f32" : " bf16");
 }
 
 } // namespace gdt::graphs

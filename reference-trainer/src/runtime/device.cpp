@@ -9,6 +9,10 @@
 
 namespace gdt::runtime {
 
+int deviceCount(Backend backend) {
+    return backend == Backend::Cuda ? cuda::deviceCount() : 1;
+}
+
 std::string backendProblem(Backend backend, int ordinal) {
     return backend == Backend::Cuda ? cuda::problem(ordinal) : std::string();
 }

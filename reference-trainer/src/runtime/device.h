@@ -24,6 +24,9 @@ enum class StaleAccess {
 
 enum class Backend { Host, Cuda };
 
+/// Devices of the backend here; the host counts as one, 0 where a GPU or its driver is missing.
+[[nodiscard]] int deviceCount(Backend backend);
+
 /// Empty when a device of the backend can be created here, else one sentence why not.
 [[nodiscard]] std::string backendProblem(Backend backend, int ordinal = 0);
 

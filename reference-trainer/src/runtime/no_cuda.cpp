@@ -4,6 +4,10 @@
 
 namespace gdt::runtime::cuda {
 
+int deviceCount() {
+    return 0;
+}
+
 std::string problem(int) {
     return "this program was built without CUDA; build it where nvcc is found, or use --backend host";
 }

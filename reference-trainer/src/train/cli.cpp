@@ -16,8 +16,8 @@ namespace gdt::train {
 namespace {
 
 constexpr const char* kDescription
-    = "Trains a small GPT on text whose entropy is known, with CUDA-graph style capture and replay on the "
-      "CPU.\n"
+    = "Trains a small GPT on text whose entropy is known, captured in CUDA graphs and replayed, on a "
+      "GPU or, with the same rules, on the CPU.\n"
       "It is a job to try GraphDoctor on: healthy by default, and broken in one known way with --fault.";
 
 constexpr const char* kExamples
@@ -27,9 +27,11 @@ constexpr const char* kExamples
       "  reference-trainer --steps 2000                     until the loss is within 2 % of the entropy "
       "rate\n"
       "  reference-trainer --dp 2                           two replicas, two processes\n"
+      "  reference-trainer --backend cuda                   the same on a GPU\n"
       "  reference-trainer --fault item-in-capture          a capture that fails; training goes on\n"
       "  graphdoctor run -- reference-trainer --fault item-in-capture\n"
-      "Exit status: 0 trained to the end, 1 a device or communication error, 2 a wrong argument.";
+      "Exit status: 0 trained to the end, 1 a device or communication error, 2 a wrong argument, 3 no usable "
+      "GPU.";
 
 // The range is in the message of a wrong value; in --help it would only be noise.
 template <class Number> CLI::Validator within(Number least, Number most) {
@@ -45,6 +47,7 @@ struct Raw {
     std::string policy = "fallback";
     std::string norm = "layer";
     bool untied = false;
+    std::int64_t paddedVocab = 0;
     std::vector<std::string> faults;
     bool listFaults = false;
     bool json = false;
@@ -60,14 +63,18 @@ void addModelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->check(positive);
     app.add_option("--heads", config.model.heads, "Attention heads")->group(group)->check(positive);
     app.add_option("--seq-len", config.model.seqLen, "Tokens of a sequence")->group(group)->check(positive);
-    app.add_option("--vocab", config.model.vocab, "Tokens of the language")
+    app.add_option("--vocab", config.corpusVocab, "Tokens of the language")
         ->group(group)
         ->check(within(std::int64_t{2}, std::int64_t{512}));
+    app.add_option("--padded-vocab", raw.paddedVocab, "Rows of the embedding, 0 for as many as --vocab")
+        ->group(group)
+        ->check(within(std::int64_t{0}, std::int64_t{1} << 24));
     app.add_option("--norm", raw.norm, "Normalisation")->group(group)->check(CLI::IsMember({"layer", "rms"}));
     app.add_flag("--untied", raw.untied, "Give the output projection a matrix of its own")->group(group);
-    app.add_option("--dtype", raw.dtype, "Number format")
+    app.add_option("--dtype", raw.dtype,
+           "Number format; bf16 keeps parameters, gradients and moments in fp32 as well (CUDA only)")
         ->group(group)
-        ->check(CLI::IsMember({"fp32", "fp64"}));
+        ->check(CLI::IsMember({"fp32", "fp64", "bf16"}));
 }
 
 void addTrainingOptions(CLI::App& app, RunConfig& config, Raw& raw) {
@@ -95,7 +102,10 @@ void addTrainingOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->check(within(0.0, 20.0));
     app.add_option("--backend", raw.backend, "Where kernels run")
         ->group(group)
-        ->check(CLI::IsMember({"host"}));
+        ->check(CLI::IsMember({"host", "cuda"}));
+    app.add_option("--gpu", config.gpu, "GPU of the CUDA backend; -1: each rank of a host takes the next one")
+        ->group(group)
+        ->check(within(-1, 1 << 10));
     app.add_option("--host-workers", config.hostWorkers,
            "0: all work runs when the host waits; 1: a worker thread for each stream")
         ->group(group)
@@ -150,7 +160,11 @@ bool contains(const std::vector<std::string>& words, const char* word) {
 
 // Returns one sentence when the options contradict each other.
 std::string apply(const Raw& raw, RunConfig& config) {
-    config.type = raw.dtype == "fp64" ? ElementType::F64 : ElementType::F32;
+    config.type = raw.dtype == "fp64" ? ElementType::F64
+        : raw.dtype == "bf16"         ? ElementType::BF16
+                                      : ElementType::F32;
+    config.backend = raw.backend == "cuda" ? runtime::Backend::Cuda : runtime::Backend::Host;
+    config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
     config.graphs.mode = raw.mode == "eager" ? graphs::GraphMode::Eager : graphs::GraphMode::Manual;
     config.graphs.policy = raw.policy == "lru" ? graphs::CachePolicy::Lru : graphs::CachePolicy::Fallback;
     config.graphFull = contains(raw.scopes, "full");
@@ -162,6 +176,12 @@ std::string apply(const Raw& raw, RunConfig& config) {
     config.optimizer.decaySteps = config.steps;
     config.optimizer.warmupSteps = std::min<std::int64_t>(20, std::max<std::int64_t>(1, config.steps / 5));
     config.optimizer.floorRate = config.optimizer.peakRate / 20;
+    if (config.type == ElementType::BF16 && config.backend == runtime::Backend::Host) {
+        return "--dtype bf16 needs --backend cuda: the host computes in fp32 and fp64";
+    }
+    if (config.model.vocab < config.corpusVocab) {
+        return fmt::format("--padded-vocab {} is less than --vocab {}", raw.paddedVocab, config.corpusVocab);
+    }
     if (raw.json && !raw.listFaults) {
         return "--json goes with --list-faults only; --log FILE writes a run as JSON lines";
     }
@@ -209,6 +229,7 @@ std::string placeRanks(Command& command, bool dpGiven) {
             command.rank->source, command.rank->worldSize);
     }
     config.dataParallel = command.rank->worldSize;
+    config.localRank = command.rank->localRank;
     if (config.rendezvous.empty()) {
         config.rendezvous = defaultRendezvous(*command.rank);
     }

@@ -11,7 +11,11 @@
 
 namespace gdt::train {
 
-enum class ElementType { F32, F64 };
+enum class ElementType { F32, F64, BF16 };
+
+[[nodiscard]] constexpr const char* elementName(ElementType type) {
+    return type == ElementType::F64 ? "fp64" : type == ElementType::F32 ? "fp32" : "bf16";
+}
 
 /// Everything a run depends on, as read from the command line.
 struct RunConfig {
@@ -29,9 +33,13 @@ struct RunConfig {
     std::uint64_t seed = 1;
     int dataParallel = 1;
 
+    std::int64_t corpusVocab = 8; ///< tokens of the language; model.vocab may be padded beyond
     std::int64_t corpusTokens = 1 << 18;
     double sharpness = 1.5; ///< of the corpus, see MarkovCorpus
 
+    runtime::Backend backend = runtime::Backend::Host;
+    int gpu = -1; ///< of the CUDA backend; -1: the rank's number on its host, modulo the GPUs there
+    int localRank = 0; ///< this rank's number on its host
     int hostWorkers = 1;
     std::int64_t logInterval = 10; ///< steps between two reads of the loss, at most StepState::kHistory
     bool marks = true;

@@ -6,11 +6,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace gdt::train {
 
 namespace {
+
+constexpr int kNoDevice = 3;
 
 struct OwnedCommunicators {
     std::unique_ptr<comm::Communicator> gradients;
@@ -88,7 +91,15 @@ int train(
 
 } // namespace
 
-int runRank(const RunConfig& config, int rank) {
+int runRank(const RunConfig& wanted, int rank) {
+    RunConfig config = wanted;
+    if (config.gpu < 0) {
+        config.gpu = config.localRank % std::max(1, runtime::deviceCount(config.backend));
+    }
+    if (const std::string problem = runtime::backendProblem(config.backend, config.gpu); !problem.empty()) {
+        static_cast<void>(fail(rank, problem));
+        return kNoDevice;
+    }
     setMarks(config.marks);
     parallel::ParallelSizes sizes;
     sizes.data = config.dataParallel;
@@ -98,8 +109,15 @@ int runRank(const RunConfig& config, int rank) {
     if (!connect(config, ranks, communicators, error)) {
         return fail(rank, error);
     }
-    return config.type == ElementType::F64 ? train<double>(config, ranks, communicators)
-                                           : train<float>(config, ranks, communicators);
+    switch (config.type) {
+    case ElementType::F64:
+        return train<double>(config, ranks, communicators);
+    case ElementType::BF16:
+        return train<kernels::BFloat16>(config, ranks, communicators);
+    case ElementType::F32:
+        break;
+    }
+    return train<float>(config, ranks, communicators);
 }
 
 } // namespace gdt::train

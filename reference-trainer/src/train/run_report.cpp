@@ -60,22 +60,22 @@ void RunReport::begin(const data::MarkovCorpus& corpus, std::int64_t parameters,
     m_attainable = corpus.attainableLoss(m_config.model.seqLen);
     const std::int64_t tokens
         = m_config.model.seqLen * m_config.microBatch * m_config.microBatches * m_config.dataParallel;
-    const bool f64 = m_config.type == ElementType::F64;
     const char* mode = m_config.graphs.mode == graphs::GraphMode::Eager ? "eager" : "manual";
     if (m_speaks && !m_config.quiet) {
         fmt::print(
             "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}\n",
             m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
-            f64 ? "fp64" : "fp32", tokens, m_config.dataParallel, m_config.dataParallel == 1 ? "" : "s",
+            elementName(m_config.type), tokens, m_config.dataParallel, m_config.dataParallel == 1 ? "" : "s",
             mode);
         fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first prediction "
                    "included: {:.4f})\n",
             corpus.vocab(), m_entropyRate, corpus.firstOrderEntropy(), m_attainable);
         std::fflush(stdout);
     }
-    nlohmann::ordered_json line{{"event", "begin"}, {"dtype", f64 ? "fp64" : "fp32"}, {"graph_mode", mode},
-        {"ranks", m_config.dataParallel}, {"parameters", parameters}, {"device_bytes", deviceBytes},
-        {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate}, {"attainable_loss", m_attainable}};
+    nlohmann::ordered_json line{{"event", "begin"}, {"dtype", elementName(m_config.type)},
+        {"graph_mode", mode}, {"ranks", m_config.dataParallel}, {"parameters", parameters},
+        {"device_bytes", deviceBytes}, {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate},
+        {"attainable_loss", m_attainable}};
     logLine(line.dump());
 }
 

@@ -16,6 +16,8 @@ constexpr std::uint64_t kSamplingSeedOffset = 0x5eed;
 
 runtime::DeviceOptions deviceOptions(const RunConfig& config) {
     runtime::DeviceOptions options;
+    options.backend = config.backend;
+    options.ordinal = config.gpu;
     options.hostWorkers = config.hostWorkers;
     return options;
 }
@@ -46,7 +48,7 @@ Trainer<T>::Trainer(const RunConfig& config, const parallel::ParallelState& rank
     , m_ranks(ranks)
     , m_communicators(communicators)
     , m_report(report)
-    , m_corpus(config.model.vocab, config.sharpness, config.seed)
+    , m_corpus(config.corpusVocab, config.sharpness, config.seed)
     , m_faults(config.faults)
     , m_device(deviceOptions(config))
     , m_stage(config.model, config.microBatch)

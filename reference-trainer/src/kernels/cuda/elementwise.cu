@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/tables.cuh"
+#include "kernels/elementwise.h"
+#include "kernels/philox.h"
+
+namespace gdt::kernels::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// --- one element in, one out -----------------------------------------------------------------------------
+
+__device__ inline float tanhOf(float x) {
+    const float bounded = fminf(fmaxf(x, -30.0F), 30.0F);
+    return 1.0F - 2.0F / (expf(2.0F * bounded) + 1.0F);
+}
+__device__ inline double tanhOf(double x) {
+    const double bounded = fmin(fmax(x, -30.0), 30.0);
+    return 1.0 - 2.0 / (exp(2.0 * bounded) + 1.0);
+}
+
+constexpr double kSqrt2OverPi = 0.79788456080286535588;
+constexpr double kCubic = 0.044715;
+
+template <class W> __device__ inline W gelu(W x) {
+    return W(0.5) * x * (W(1) + tanhOf(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x)));
+}
+
+template <class W> __device__ inline W geluGradient(W x, W dout) {
+    const W t = tanhOf(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x));
+    const W inner = W(kSqrt2OverPi) * (W(1) + W(3 * kCubic) * x * x);
+    return dout * (W(0.5) * (W(1) + t) + W(0.5) * x * (W(1) - t * t) * inner);
+}
+
+template <class T> struct Gelu {
+    __device__ static Wide<T> of(Wide<T> a, Wide<T>) { return gelu(a); }
+};
+template <class T> struct GeluSlope {
+    __device__ static Wide<T> of(Wide<T> a, Wide<T> b) { return geluGradient(a, b); }
+};
+template <class T> struct Sum {
+    __device__ static Wide<T> of(Wide<T> a, Wide<T> b) { return a + b; }
+};
+
+// out = F(a, b), a pack of N elements a thread.
+template <class T, class F, int N>
+__global__ void __launch_bounds__(kThreads) mapPairs(const T* a, const T* b, T* out, std::int64_t count) {
+    const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * N;
+    if (i + N <= count) {
+        const auto x = *reinterpret_cast<const Pack<T, N>*>(a + i);
+        const auto y = *reinterpret_cast<const Pack<T, N>*>(b + i);
+        Pack<T, N> result;
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            result.v[k] = narrow<T>(F::of(widen(x.v[k]), widen(y.v[k])));
+        *reinterpret_cast<Pack<T, N>*>(out + i) = result;
+        return;
+    }
+    for (std::int64_t k = i; k < count; ++k)
+        out[k] = narrow<T>(F::of(widen(a[k]), widen(b[k])));
+}
+
+template <class T, class F>
+cudaError_t map(const T* a, const T* b, T* out, std::int64_t count, LaunchContext& context) {
+    constexpr int kPack = kPackOf16<T>;
+    if (aligned(16, a, b, out))
+        mapPairs<T, F, kPack>
+            <<<blocksFor(count, kThreads * kPack), kThreads, 0, context.stream>>>(a, b, out, count);
+    else
+        mapPairs<T, F, 1><<<blocksFor(count, kThreads), kThreads, 0, context.stream>>>(a, b, out, count);
+    return launched();
+}
+
+template <class T> cudaError_t geluForward(const typename GeluForward<T>::Args& g, LaunchContext& context) {
+    return map<T, Gelu<T>>(g.x, g.x, g.out, g.count, context);
+}
+template <class T> cudaError_t geluBackward(const typename GeluBackward<T>::Args& g, LaunchContext& context) {
+    return map<T, GeluSlope<T>>(g.x, g.dout, g.dx, g.count, context);
+}
+template <class T> cudaError_t residualAdd(const typename ResidualAdd<T>::Args& g, LaunchContext& context) {
+    return map<T, Sum<T>>(g.a, g.b, g.out, g.count, context);
+}
+
+// --- column sums -----------------------------------------------------------------------------------------
+
+// Block (x, y) sums N * 32 columns over the y-th slice of rows into partial[y, columns]: 32 threads side by
+// side, 8 rows at a time.
+constexpr int kRowThreads = 8;
+
+template <class T, int N>
+__global__ void __launch_bounds__(32 * kRowThreads)
+    columnSums(typename BiasBackward<T>::Args g, std::int64_t rowsEach, Wide<T>* partial) {
+    using W = Wide<T>;
+    __shared__ W shared[kRowThreads][32 * N];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int part = static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * 32 + lane) * N;
+    const std::int64_t first = blockIdx.y * rowsEach;
+    const std::int64_t end = min(first + rowsEach, g.rows);
+    W sum[N] = {};
+    if (column < g.columns) {
+#pragma unroll 4
+        for (std::int64_t r = first + part; r < end; r += kRowThreads) {
+            const auto x = *reinterpret_cast<const Pack<T, N>*>(g.dy + r * g.columns + column);
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                sum[k] += widen(x.v[k]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+        shared[part][lane * N + k] = sum[k];
+    __syncthreads();
+    for (int c = static_cast<int>(threadIdx.x); c < 32 * N; c += 32 * kRowThreads) {
+        const std::int64_t target = static_cast<std::int64_t>(blockIdx.x) * 32 * N + c;
+        W total = 0;
+        for (int p = 0; p < kRowThreads; ++p)
+            total += shared[p][c];
+        if (target < g.columns)
+            partial[blockIdx.y * g.columns + target] = total;
+    }
+}
+
+template <class T, int N>
+cudaError_t sumColumns(const typename BiasBackward<T>::Args& g, Wide<T>* partial, LaunchContext& context) {
+    const unsigned columns = blocksFor(g.columns, 32 * N);
+    const std::int64_t most
+        = static_cast<std::int64_t>(runtime::cuda::Workspace::kBytes / sizeof(Wide<T>)) / g.columns;
+    std::int64_t slices = (4 * context.multiprocessors + columns - 1) / columns;
+    slices = slices < 1 ? 1 : slices;
+    slices = slices > most ? most : slices;
+    slices = slices > (g.rows + 31) / 32 ? (g.rows + 31) / 32 : slices;
+    const std::int64_t rowsEach = (g.rows + slices - 1) / slices;
+    const dim3 grid(columns, static_cast<unsigned>(slices));
+    columnSums<T, N><<<grid, 32 * kRowThreads, 0, context.stream>>>(g, rowsEach, partial);
+    addPartials<Wide<T>>
+        <<<blocksFor(g.columns, 32), 256, 0, context.stream>>>(partial, g.dbias, slices, g.columns);
+    return launched();
+}
+
+template <class T> cudaError_t biasBackward(const typename BiasBackward<T>::Args& g, LaunchContext& context) {
+    auto* partial = static_cast<Wide<T>*>(context.workspace.memory());
+    if (partial == nullptr)
+        return cudaErrorMemoryAllocation;
+    constexpr int kPack = kPackOf16<T> / 2;
+    if (g.columns % kPack == 0 && aligned(sizeof(T) * kPack, g.dy))
+        return sumColumns<T, kPack>(g, partial, context);
+    return sumColumns<T, 1>(g, partial, context);
+}
+
+// --- starting values -------------------------------------------------------------------------------------
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) initNormalKernel(typename InitNormal<T>::Args g) {
+    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+    if (i >= g.count)
+        return;
+    const PhiloxBlock r = randomBlock(g.seed, g.parameter, g.firstIndex + static_cast<std::uint64_t>(i));
+    const double radius = sqrt(-2.0 * log(unitInterval(r.v0, r.v1)));
+    const double normal = radius * cos(2.0 * 3.14159265358979323846 * unitInterval(r.v2, r.v3));
+    g.values[i] = narrow<T>(static_cast<Wide<T>>(g.mean + g.deviation * normal));
+}
+
+template <class T> cudaError_t initNormal(const typename InitNormal<T>::Args& g, LaunchContext& context) {
+    initNormalKernel<T><<<blocksFor(g.count, kThreads), kThreads, 0, context.stream>>>(g);
+    return launched();
+}
+
+template <class T> __global__ void __launch_bounds__(kThreads) roundKernel(typename RoundValues<T>::Args g) {
+    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+    if (i < g.count)
+        g.out[i] = narrow<T>(g.x[i]);
+}
+
+template <class T> cudaError_t roundValues(const typename RoundValues<T>::Args& g, LaunchContext& context) {
+    roundKernel<T><<<blocksFor(g.count, kThreads), kThreads, 0, context.stream>>>(g);
+    return launched();
+}
+
+#define GDT_ENTRIES(T)                                                                                       \
+    entry<GeluForward<T>, geluForward<T>>(), entry<GeluBackward<T>, geluBackward<T>>(),                      \
+        entry<ResidualAdd<T>, residualAdd<T>>(), entry<BiasBackward<T>, biasBackward<T>>(),                  \
+        entry<InitNormal<T>, initNormal<T>>(), entry<RoundValues<T>, roundValues<T>>()
+
+constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+
+} // namespace
+
+std::span<const Launcher> elementwiseLaunchers() {
+    return kTable;
+}
+
+} // namespace gdt::kernels::cuda

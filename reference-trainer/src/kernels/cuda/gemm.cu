@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products through cuBLASLt. The algorithm of a shape is asked for once, without trying any out, so
+// that every run and every rank takes the same one and the bits agree; it is kept for the process.
+#include "kernels/cuda/cublaslt_library.h"
+#include "kernels/cuda/tables.cuh"
+#include "kernels/gemm.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+namespace gdt::kernels::cuda {
+
+namespace {
+
+template <class T> constexpr cudaDataType_t kType = CUDA_R_16BF;
+template <> constexpr cudaDataType_t kType<float> = CUDA_R_32F;
+template <> constexpr cudaDataType_t kType<double> = CUDA_R_64F;
+
+/// Everything that decides which algorithm is right, and nothing else.
+struct Shape {
+    cudaDataType_t input, output;
+    std::int64_t rows, columns, depth; // of the column-major product
+    std::int64_t leadingFirst, leadingSecond, leadingOut;
+    bool transposeFirst, transposeSecond, bias, accumulates;
+    std::uint32_t alignFirst, alignSecond, alignOut, alignBias;
+    int device;
+
+    [[nodiscard]] auto key() const {
+        return std::tie(input, output, rows, columns, depth, leadingFirst, leadingSecond, leadingOut,
+            transposeFirst, transposeSecond, bias, accumulates, alignFirst, alignSecond, alignOut, alignBias,
+            device);
+    }
+    bool operator<(const Shape& other) const { return key() < other.key(); }
+};
+
+std::uint32_t alignmentOf(const void* pointer) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    std::uint32_t bytes = 256;
+    while (bytes > 1 && address % bytes != 0)
+        bytes /= 2;
+    return bytes;
+}
+
+/// Descriptors and algorithm of one shape. The bias pointer is set anew for each launch, under the lock.
+struct Plan {
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t first = nullptr;
+    cublasLtMatrixLayout_t second = nullptr;
+    cublasLtMatrixLayout_t out = nullptr;
+    cublasLtMatmulAlgo_t algorithm{};
+    bool usable = false;
+};
+
+bool fine(cublasStatus_t status) {
+    return status == CUBLAS_STATUS_SUCCESS;
+}
+
+class Products {
+public:
+    cudaError_t run(const Shape& shape, const void* first, const void* second, void* out, const void* bias,
+        const void* alpha, const void* beta, LaunchContext& context);
+
+private:
+    Plan& planFor(const Shape& shape, cublasLtHandle_t handle);
+    static bool describe(const Shape& shape, Plan& plan);
+    static bool choose(const Shape& shape, cublasLtHandle_t handle, Plan& plan);
+
+    std::mutex m_mutex;
+    std::map<int, cublasLtHandle_t> m_handles; // by device
+    std::map<Shape, Plan> m_plans;
+};
+
+bool Products::describe(const Shape& shape, Plan& plan) {
+    const CublasLt& lt = cublasLt();
+    const bool wide = shape.input == CUDA_R_64F;
+    const cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+    const cublasOperation_t opFirst = shape.transposeFirst ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t opSecond = shape.transposeSecond ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasLtEpilogue_t epilogue = shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    bool good = fine(lt.descCreate(&plan.operation, compute, wide ? CUDA_R_64F : CUDA_R_32F));
+    good = good && fine(lt.descSet(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, &opFirst, sizeof(opFirst)))
+        && fine(lt.descSet(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, &opSecond, sizeof(opSecond)))
+        && fine(lt.descSet(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
+    const auto layout = [&](cublasLtMatrixLayout_t& target, cudaDataType_t type, std::int64_t rows,
+                            std::int64_t columns, std::int64_t leading) {
+        return fine(lt.layoutCreate(
+            &target, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), leading));
+    };
+    return good
+        && layout(plan.first, shape.input, shape.transposeFirst ? shape.depth : shape.rows,
+            shape.transposeFirst ? shape.rows : shape.depth, shape.leadingFirst)
+        && layout(plan.second, shape.input, shape.transposeSecond ? shape.columns : shape.depth,
+            shape.transposeSecond ? shape.depth : shape.columns, shape.leadingSecond)
+        && layout(plan.out, shape.output, shape.rows, shape.columns, shape.leadingOut);
+}
+
+bool Products::choose(const Shape& shape, cublasLtHandle_t handle, Plan& plan) {
+    const CublasLt& lt = cublasLt();
+    cublasLtMatmulPreference_t preference = nullptr;
+    if (!fine(lt.preferenceCreate(&preference)))
+        return false;
+    const std::size_t bytes = runtime::cuda::Workspace::kBytes;
+    bool good
+        = fine(lt.preferenceSet(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes)));
+    const auto align = [&](cublasLtMatmulPreferenceAttributes_t which, std::uint32_t value) {
+        good = good && fine(lt.preferenceSet(preference, which, &value, sizeof(value)));
+    };
+    align(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.alignFirst);
+    align(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.alignSecond);
+    align(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.alignOut);
+    align(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.alignOut);
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    good = good
+        && fine(lt.heuristic(handle, plan.operation, plan.first, plan.second, plan.out, plan.out, preference,
+            1, &result, &found))
+        && found == 1;
+    static_cast<void>(lt.preferenceDestroy(preference));
+    plan.algorithm = result.algo;
+    return good;
+}
+
+Plan& Products::planFor(const Shape& shape, cublasLtHandle_t handle) {
+    const auto [entry, isNew] = m_plans.try_emplace(shape);
+    if (isNew)
+        entry->second.usable = describe(shape, entry->second) && choose(shape, handle, entry->second);
+    return entry->second;
+}
+
+cudaError_t Products::run(const Shape& shape, const void* first, const void* second, void* out,
+    const void* bias, const void* alpha, const void* beta, LaunchContext& context) {
+    const CublasLt& lt = cublasLt();
+    if (!lt.problem.empty()) {
+        std::fprintf(stderr, "reference-trainer: %s\n", lt.problem.c_str());
+        return cudaErrorNotSupported;
+    }
+    void* workspace = context.workspace.memory();
+    if (workspace == nullptr)
+        return cudaErrorMemoryAllocation;
+    std::lock_guard lock(m_mutex);
+    cublasLtHandle_t& handle = m_handles[shape.device];
+    if (handle == nullptr) {
+        // Creating it allocates; nothing that a capture records depends on that.
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+        static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+        const bool created = fine(lt.create(&handle));
+        static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+        if (!created)
+            return cudaErrorNotSupported;
+    }
+    Plan& plan = planFor(shape, handle);
+    if (!plan.usable
+        || (bias != nullptr
+            && !fine(lt.descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)))))
+        return cudaErrorNotSupported;
+    const cublasStatus_t status = lt.matmul(handle, plan.operation, alpha, first, plan.first, second,
+        plan.second, beta, out, plan.out, out, plan.out, &plan.algorithm, workspace,
+        runtime::cuda::Workspace::kBytes, context.stream);
+    if (fine(status))
+        return cudaSuccess;
+    const cudaError_t error = cudaGetLastError();
+    return error != cudaSuccess ? error : cudaErrorLaunchFailure;
+}
+
+constexpr int kThreads = 256;
+
+template <class T, class C> __global__ void __launch_bounds__(kThreads) addBias(typename Gemm<T, C>::Args g) {
+    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+    if (i >= g.m * g.n)
+        return;
+    C* c = g.c + i / g.n * g.ldc + i % g.n;
+    *c = narrow<C>(widen(*c) + widen(g.bias[i % g.n]));
+}
+
+// c's rows are columns to cuBLASLt, so c = op(a) op(b) becomes c^T = op(b)^T op(a)^T.
+template <class T, class C> Shape shapeOf(const typename Gemm<T, C>::Args& g) {
+    Shape shape{};
+    shape.input = kType<T>;
+    shape.output = kType<C>;
+    shape.rows = g.n;
+    shape.columns = g.m;
+    shape.depth = g.k;
+    shape.leadingFirst = g.ldb;
+    shape.leadingSecond = g.lda;
+    shape.leadingOut = g.ldc;
+    shape.transposeFirst = g.transposeB;
+    shape.transposeSecond = g.transposeA;
+    // cuBLASLt adds no bias to a product in double.
+    shape.bias = g.bias != nullptr && !std::is_same_v<T, double>;
+    shape.accumulates = g.beta != 0;
+    shape.alignFirst = alignmentOf(g.b);
+    shape.alignSecond = alignmentOf(g.a);
+    shape.alignOut = alignmentOf(g.c);
+    shape.alignBias = alignmentOf(g.bias);
+    return shape;
+}
+
+template <class T, class C> cudaError_t gemm(const typename Gemm<T, C>::Args& g, LaunchContext& context) {
+    // Never destroyed: the driver may be gone before static objects are.
+    static Products* products = new Products;
+    Shape shape = shapeOf<T, C>(g);
+    cudaError_t error = cudaGetDevice(&shape.device);
+    if (error == cudaSuccess)
+        error
+            = products->run(shape, g.b, g.a, g.c, shape.bias ? g.bias : nullptr, &g.alpha, &g.beta, context);
+    if (error != cudaSuccess || g.bias == nullptr || shape.bias)
+        return error;
+    addBias<T, C><<<blocksFor(g.m * g.n, kThreads), kThreads, 0, context.stream>>>(g);
+    return launched();
+}
+
+constexpr Launcher kTable[] = {entry<Gemm<double>, gemm<double, double>>(),
+    entry<Gemm<float>, gemm<float, float>>(), entry<Gemm<BFloat16>, gemm<BFloat16, BFloat16>>(),
+    entry<Gemm<BFloat16, float>, gemm<BFloat16, float>>()};
+
+} // namespace
+
+std::span<const Launcher> gemmLaunchers() {
+    return kTable;
+}
+
+} // namespace gdt::kernels::cuda

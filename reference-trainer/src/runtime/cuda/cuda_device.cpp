@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/cuda_device.h"
+
+#include "runtime/cuda/cuda_event.h"
+#include "runtime/cuda/cuda_stream.h"
+#include "runtime/cuda_backend.h"
+
+namespace gdt::runtime::cuda {
+
+namespace {
+thread_local int t_ordinal = -1;
+} // namespace
+
+int deviceCount() {
+    int devices = 0;
+    return ok(statusOf(cudaGetDeviceCount(&devices))) ? devices : 0;
+}
+
+std::string problem(int ordinal) {
+    int devices = 0;
+    if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+        int driver = 0;
+        const bool none = cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
+        return std::string("no GPU can be used: ") + (none ? "there is no NVIDIA driver" : textOf(error));
+    }
+    if (ordinal >= devices)
+        return "GPU " + std::to_string(ordinal) + " does not exist, there are " + std::to_string(devices);
+    cudaFuncAttributes attributes{};
+    cudaError_t error = cudaSetDevice(ordinal);
+    t_ordinal = -1;
+    if (error == cudaSuccess)
+        error = cudaFuncGetAttributes(&attributes, anyKernel());
+    if (error == cudaSuccess)
+        return {};
+    static_cast<void>(cudaGetLastError());
+    return "GPU " + std::to_string(ordinal) + " cannot be used: " + textOf(error);
+}
+
+std::shared_ptr<backend::Device> makeDevice(const DeviceOptions& options) {
+    return std::make_shared<CudaDevice>(options);
+}
+
+DeviceState::DeviceState(int ordinal)
+    : m_ordinal(ordinal) {
+    activate();
+    static_cast<void>(
+        statusOf(cudaDeviceGetAttribute(&m_multiprocessors, cudaDevAttrMultiProcessorCount, ordinal)));
+}
+
+DeviceState::~DeviceState() {
+    activate();
+    for (void* memory : m_kept)
+        static_cast<void>(statusOf(cudaFree(memory)));
+}
+
+void DeviceState::activate() const {
+    if (t_ordinal == m_ordinal)
+        return;
+    if (ok(statusOf(cudaSetDevice(m_ordinal))))
+        t_ordinal = m_ordinal;
+}
+
+void* DeviceState::keep(std::size_t bytes) {
+    activate();
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    static_cast<void>(statusOf(cudaThreadExchangeStreamCaptureMode(&mode)));
+    void* memory = nullptr;
+    const Status status = statusOf(cudaMalloc(&memory, bytes));
+    static_cast<void>(statusOf(cudaThreadExchangeStreamCaptureMode(&mode)));
+    if (!ok(status))
+        return nullptr;
+    std::lock_guard lock(m_mutex);
+    m_kept.push_back(memory);
+    return memory;
+}
+
+CudaDevice::CudaDevice(const DeviceOptions& options)
+    : m_state(std::make_shared<DeviceState>(options.ordinal)) { }
+
+void CudaDevice::close() {
+    m_state->activate();
+    static_cast<void>(statusOf(cudaDeviceSynchronize()));
+}
+
+Status CudaDevice::allocate(void** pointer, std::size_t bytes) {
+    m_state->activate();
+    return statusOf(cudaMalloc(pointer, bytes));
+}
+
+Status CudaDevice::release(void* pointer) {
+    m_state->activate();
+    return statusOf(cudaFree(pointer));
+}
+
+Status CudaDevice::allocateHost(void** pointer, std::size_t bytes) {
+    m_state->activate();
+    if (bytes == 0)
+        return Status::InvalidValue;
+    return statusOf(cudaMallocHost(pointer, bytes));
+}
+
+Status CudaDevice::releaseHost(void* pointer) {
+    m_state->activate();
+    return pointer == nullptr ? Status::Success : statusOf(cudaFreeHost(pointer));
+}
+
+Status CudaDevice::copy(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
+    m_state->activate();
+    return statusOf(cudaMemcpy(destination, source, bytes, static_cast<cudaMemcpyKind>(kind)));
+}
+
+Status CudaDevice::fill(void* destination, int value, std::size_t bytes) {
+    m_state->activate();
+    GDT_TRY(statusOf(cudaMemset(destination, value, bytes)));
+    // The library may return before the memory is set, and a non-blocking stream would not wait for it.
+    return statusOf(cudaStreamSynchronize(cudaStreamLegacy));
+}
+
+Status CudaDevice::synchronize() {
+    m_state->activate();
+    return statusOf(cudaDeviceSynchronize());
+}
+
+Status CudaDevice::memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) {
+    m_state->activate();
+    return statusOf(cudaMemGetInfo(freeBytes, totalBytes));
+}
+
+std::shared_ptr<backend::Stream> CudaDevice::legacyStream() {
+    return std::make_shared<CudaStream>(m_state, cudaStreamLegacy);
+}
+
+Status CudaDevice::createStream(StreamFlags flags, std::shared_ptr<backend::Stream>& stream) {
+    m_state->activate();
+    cudaStream_t handle = nullptr;
+    const unsigned mode = flags == StreamFlags::NonBlocking ? cudaStreamNonBlocking : cudaStreamDefault;
+    GDT_TRY(statusOf(cudaStreamCreateWithFlags(&handle, mode)));
+    stream = std::make_shared<CudaStream>(m_state, handle);
+    return Status::Success;
+}
+
+Status CudaDevice::createEvent(EventFlags flags, std::shared_ptr<backend::Event>& event) {
+    m_state->activate();
+    cudaEvent_t handle = nullptr;
+    const unsigned mode = flags == EventFlags::DisableTiming ? cudaEventDisableTiming : cudaEventDefault;
+    GDT_TRY(statusOf(cudaEventCreateWithFlags(&handle, mode)));
+    event = std::make_shared<CudaEvent>(m_state, handle);
+    return Status::Success;
+}
+
+Status CudaDevice::stickyError() const {
+    // An error that sticks is returned by every call; this one has no other effect and no capture forbids it.
+    m_state->activate();
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+    GDT_TRY(statusOf(cudaThreadExchangeStreamCaptureMode(&mode)));
+    return statusOf(cudaThreadExchangeStreamCaptureMode(&mode));
+}
+
+} // namespace gdt::runtime::cuda

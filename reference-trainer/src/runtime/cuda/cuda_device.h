@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/backend.h"
+#include "runtime/cuda/cuda_status.h"
+#include "runtime/cuda/launcher.h"
+
+#include <mutex>
+#include <vector>
+
+namespace gdt::runtime::cuda {
+
+/// What streams, events and graphs of one GPU share.
+class DeviceState {
+public:
+    explicit DeviceState(int ordinal);
+    ~DeviceState();
+    DeviceState(const DeviceState&) = delete;
+    DeviceState& operator=(const DeviceState&) = delete;
+
+    [[nodiscard]] int ordinal() const { return m_ordinal; }
+    [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }
+    /// Makes the GPU the calling thread's.
+    void activate() const;
+    /// Memory that stays until the device goes; null when there is none left.
+    [[nodiscard]] void* keep(std::size_t bytes);
+
+private:
+    int m_ordinal;
+    int m_multiprocessors = 1;
+    std::mutex m_mutex;
+    std::vector<void*> m_kept;
+};
+
+class CudaDevice final : public backend::Device {
+public:
+    explicit CudaDevice(const DeviceOptions& options);
+    void close() override;
+    Status allocate(void** pointer, std::size_t bytes) override;
+    Status release(void* pointer) override;
+    Status allocateHost(void** pointer, std::size_t bytes) override;
+    Status releaseHost(void* pointer) override;
+    Status copy(void* destination, const void* source, std::size_t bytes, CopyKind kind) override;
+    Status fill(void* destination, int value, std::size_t bytes) override;
+    Status synchronize() override;
+    Status memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) override;
+    [[nodiscard]] std::shared_ptr<backend::Stream> legacyStream() override;
+    Status createStream(StreamFlags flags, std::shared_ptr<backend::Stream>& stream) override;
+    Status createEvent(EventFlags flags, std::shared_ptr<backend::Event>& event) override;
+    [[nodiscard]] int ordinal() const override { return m_state->ordinal(); }
+    [[nodiscard]] Status stickyError() const override;
+    void notePoolBlock(const backend::PoolBlock&) override { }
+
+private:
+    std::shared_ptr<DeviceState> m_state;
+};
+
+} // namespace gdt::runtime::cuda
