@@ -2,6 +2,7 @@
 #include "collector/cupti/activity.h"
 
 #include "collector/cupti/cupti_api.h"
+#include "collector/cupti/device_buffers.h"
 #include "collector/cupti/objects.h"
 #include "collector/cupti/thread_calls.h"
 #include "collector/raw/records_api.h"
@@ -32,6 +33,10 @@ Activity& Activity::instance() noexcept {
     alignas(Activity) static unsigned char place[sizeof(Activity)];
     static Activity* const activity = new (place) Activity;
     return *activity;
+}
+
+void Activity::prepare(bool nodeByNode) noexcept {
+    m_mostNodeRecords = setDeviceBuffers(nodeByNode);
 }
 
 bool Activity::start() noexcept {
@@ -66,7 +71,7 @@ void Activity::setLevel(raw::RecordingLevel level) noexcept {
         return;
     }
     const std::lock_guard lock(m_mutex);
-    m_policy.setLevel(level);
+    m_policy.setLevel(level, sink::nowNs());
     apply();
     reportCoverage(m_policy.wanted());
 }
@@ -167,6 +172,7 @@ void Activity::tick(std::int64_t nowNs) noexcept {
     {
         const std::lock_guard lock(m_mutex);
         m_policy.tick(nowNs);
+        watchNodeRecords(nowNs);
         apply();
     }
     if (nowNs - m_lastFlushNs >= kFlushPeriodNs) {
@@ -182,6 +188,17 @@ void Activity::flush() noexcept {
     }
 }
 
+void Activity::watchNodeRecords(std::int64_t nowNs) noexcept {
+    if (m_policy.nodesUsedUp() || m_nodeRecords.load(std::memory_order_relaxed) < m_mostNodeRecords) {
+        return;
+    }
+    m_policy.nodeRecordsUsedUp(nowNs);
+    sink::issue(raw::IssueSeverity::Info, "node_records_used_up",
+        "CUPTI keeps the memory of each record of a replay's nodes; what it may take is used up, so replays "
+        "are "
+        "recorded as a whole from here on");
+}
+
 void Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
     const CUptiResult result = on ? cuptiApi().activityEnable(kind) : cuptiApi().activityDisable(kind);
     if (result != CUPTI_SUCCESS && on) {
@@ -190,14 +207,18 @@ void Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
     }
 }
 
+void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
+    const session::SpinGuard guard(m_offLock);
+    const std::int64_t nowNs = sink::nowNs();
+    wanted.kernels ? m_kernelsOff.switchedOn(nowNs) : m_kernelsOff.switchedOff(nowNs);
+    wanted.graphRecords ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
+}
+
 void Activity::apply() noexcept {
     const GraphTracePolicy::Wanted wanted = m_policy.wanted();
     const bool changed = !(wanted == m_on);
     if (changed) {
-        const session::SpinGuard guard(m_offLock);
-        const std::int64_t nowNs = sink::nowNs();
-        wanted.kernels ? m_kernelsOff.switchedOn(nowNs) : m_kernelsOff.switchedOff(nowNs);
-        wanted.graphTrace ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
+        noteSwitches(wanted);
     }
     if (wanted.graphTrace != m_on.graphTrace) {
         enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, wanted.graphTrace);
@@ -226,10 +247,12 @@ void Activity::apply() noexcept {
 void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     using raw::CoverageSource;
     using raw::CoverageState;
-    const raw::RecordingLevel level = m_policy.level();
-    const bool quiet
-        = level == raw::RecordingLevel::Standard && m_policy.phase() == GraphTracePolicy::Phase::Quiet;
-    const bool nodes = wanted.kernels && !wanted.graphTrace;
+    // Level full without node records goes on as standard.
+    const raw::RecordingLevel level = m_policy.level() == raw::RecordingLevel::Full && m_policy.nodesUsedUp()
+        ? raw::RecordingLevel::Standard
+        : m_policy.level();
+    const bool nodes = m_policy.atNodeLevel();
+    const bool quiet = !nodes && m_policy.phase() == GraphTracePolicy::Phase::Quiet;
     const auto say = [](CoverageSource source, CoverageState state, const char* why) {
         sink::coverage(source, state, why);
     };
@@ -276,6 +299,7 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
     Activity& self = instance();
     const InsideGuard guard(ThreadCalls::current());
     RecordContext records{streamName, {}, {}};
+    RecordCounts counts;
     {
         const session::SpinGuard offGuard(self.m_offLock);
         records.kernelsOff = self.m_kernelsOff;
@@ -284,7 +308,11 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
     CUpti_Activity* record = nullptr;
     while (buffer != nullptr && validBytes > 0
         && cuptiApi().activityGetNextRecord(buffer, validBytes, &record) == CUPTI_SUCCESS) {
-        reportRecord(*record, self.m_layout, records);
+        reportRecord(*record, self.m_layout, records, counts);
+    }
+    self.m_nodeRecords.fetch_add(counts.nodes, std::memory_order_relaxed);
+    if (counts.untimed > 0) {
+        sink::lost(raw::CoverageSource::node_activity, counts.untimed);
     }
     std::size_t dropped = 0;
     if (cuptiApi().activityGetNumDroppedRecords != nullptr

@@ -21,6 +21,9 @@ class Activity {
 public:
     static Activity& instance() noexcept;
 
+    /// Sets what must be set before a context exists, best before subscribing. `nodeByNode`: the job starts
+    /// at level full.
+    void prepare(bool nodeByNode) noexcept;
     /// Registers buffers and clock; before any kind is enabled. False, with an issue, when this CUPTI cannot
     /// be read.
     bool start() noexcept;
@@ -56,6 +59,8 @@ private:
 
     void apply() noexcept; ///< m_mutex held
     void enable(CUpti_ActivityKind kind, bool on) noexcept;
+    void noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept;
+    void watchNodeRecords(std::int64_t nowNs) noexcept; ///< m_mutex held
     void reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept;
     void learnLegacyStreams() noexcept;
 
@@ -70,6 +75,8 @@ private:
     std::atomic<bool> m_saidBlocked{false};
     RecordLayout m_layout = RecordLayout::Unknown;
     std::int64_t m_lastFlushNs = 0;
+    std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
+    std::atomic<std::uint64_t> m_nodeRecords{0};
     std::atomic<std::uint32_t> m_bufferBytes;
     ContextName m_contexts[kMaxContexts] = {};
     std::atomic<unsigned> m_contextCount{0};

@@ -66,15 +66,18 @@ std::uint16_t syncApi(CUpti_ActivitySynchronizationType type) noexcept {
     }
 }
 
-/// What kernels, copies and fills have in common. Records whose times CUPTI could not read carry 0 and are
-/// left out.
+/// What kernels, copies and fills have in common. False: the record is left out.
 template <class Record>
-bool begin(
-    gd_rt_activity& out, const Record& record, std::uint32_t kind, const RecordContext& context) noexcept {
+bool begin(gd_rt_activity& out, const Record& record, std::uint32_t kind, const RecordContext& context,
+    RecordCounts& counts) noexcept {
     const OffIntervals& off = kind == GD_RT_ACTIVITY_GRAPH ? context.graphsOff : context.kernelsOff;
     const auto startNs = static_cast<std::int64_t>(record.start);
     const auto endNs = static_cast<std::int64_t>(record.end);
-    if (startNs == 0 || endNs < startNs || off.touches(startNs, endNs)) {
+    if (startNs == 0 || endNs < startNs) {
+        ++counts.untimed;
+        return false;
+    }
+    if (off.touches(startNs, endNs)) {
         return false;
     }
     out.size = sizeof out;
@@ -92,9 +95,11 @@ template <class Record> void setNode(gd_rt_activity& out, const Record& record) 
     out.exec = record.graphNodeId != 0 ? record.graphId : 0;
 }
 
-template <class Kernel> void kernel(const Kernel& record, const RecordContext& context) noexcept {
+template <class Kernel>
+void kernel(const Kernel& record, const RecordContext& context, RecordCounts& counts) noexcept {
+    counts.nodes += record.graphNodeId != 0 ? 1 : 0;
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_KERNEL, context)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_KERNEL, context, counts)) {
         return;
     }
     setNode(out, record);
@@ -113,9 +118,11 @@ template <class Kernel> void kernel(const Kernel& record, const RecordContext& c
     sink::activity(out, extra);
 }
 
-template <class Copy> void copy(const Copy& record, const RecordContext& context) noexcept {
+template <class Copy>
+void copy(const Copy& record, const RecordContext& context, RecordCounts& counts) noexcept {
+    counts.nodes += record.graphNodeId != 0 ? 1 : 0;
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_MEMCPY, context)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_MEMCPY, context, counts)) {
         return;
     }
     setNode(out, record);
@@ -127,9 +134,10 @@ template <class Copy> void copy(const Copy& record, const RecordContext& context
     sink::activity(out, extra);
 }
 
-void fill(const CUpti_ActivityMemset4& record, const RecordContext& context) noexcept {
+void fill(const CUpti_ActivityMemset4& record, const RecordContext& context, RecordCounts& counts) noexcept {
+    counts.nodes += record.graphNodeId != 0 ? 1 : 0;
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_MEMSET, context)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_MEMSET, context, counts)) {
         return;
     }
     setNode(out, record);
@@ -139,9 +147,10 @@ void fill(const CUpti_ActivityMemset4& record, const RecordContext& context) noe
     sink::activity(out, extra);
 }
 
-void graphTrace(const CUpti_ActivityGraphTrace2& record, const RecordContext& context) noexcept {
+void graphTrace(
+    const CUpti_ActivityGraphTrace2& record, const RecordContext& context, RecordCounts& counts) noexcept {
     gd_rt_activity out{};
-    if (!begin(out, record, GD_RT_ACTIVITY_GRAPH, context)) {
+    if (!begin(out, record, GD_RT_ACTIVITY_GRAPH, context, counts)) {
         return;
     }
     out.exec = record.graphId;
@@ -178,29 +187,30 @@ RecordLayout layoutOf(std::uint32_t cuptiVersion) noexcept {
     return RecordLayout::Unknown;
 }
 
-void reportRecord(const CUpti_Activity& record, RecordLayout layout, const RecordContext& context) noexcept {
+void reportRecord(const CUpti_Activity& record, RecordLayout layout, const RecordContext& context,
+    RecordCounts& counts) noexcept {
     const bool cuda13 = layout == RecordLayout::Cuda13;
     switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
         if (cuda13) {
-            kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(record), context);
+            kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(record), context, counts);
         } else {
-            kernel(reinterpret_cast<const CUpti_ActivityKernel9&>(record), context);
+            kernel(reinterpret_cast<const CUpti_ActivityKernel9&>(record), context, counts);
         }
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
         if (cuda13) {
-            copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record), context);
+            copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record), context, counts);
         } else {
-            copy(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record), context);
+            copy(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record), context, counts);
         }
         break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-        fill(reinterpret_cast<const CUpti_ActivityMemset4&>(record), context);
+        fill(reinterpret_cast<const CUpti_ActivityMemset4&>(record), context, counts);
         break;
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-        graphTrace(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(record), context);
+        graphTrace(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(record), context, counts);
         break;
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
         // Version 2 (13.0) only appends fields.

@@ -29,7 +29,14 @@ enum class RecordLayout : std::uint8_t {
 /// (130000…), 12.x in small numbers (18 for 12.0 … 28 for 12.9).
 RecordLayout layoutOf(std::uint32_t cuptiVersion) noexcept;
 
+/// What reportRecord() saw that the sink is not told.
+struct RecordCounts {
+    std::uint64_t untimed = 0; ///< CUPTI could not read the times: such a record is left out
+    std::uint64_t nodes = 0; ///< kernels, copies and fills of replays
+};
+
 /// Hands one record to the sink. Kinds that are not followed are passed over.
-void reportRecord(const CUpti_Activity& record, RecordLayout layout, const RecordContext& context) noexcept;
+void reportRecord(const CUpti_Activity& record, RecordLayout layout, const RecordContext& context,
+    RecordCounts& counts) noexcept;
 
 } // namespace gd::cupti

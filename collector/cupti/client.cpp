@@ -4,6 +4,7 @@
 #include "collector/cupti/activity.h"
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/driver_api.h"
+#include "collector/session/open_spool.h"
 #include "collector/session/sink.h"
 #include "collector/stacks/leading_frames.h"
 
@@ -76,6 +77,7 @@ bool Client::start() noexcept {
     } catch (...) {
         return false; // no memory
     }
+    Activity::instance().prepare(session::levelAtStart() == raw::RecordingLevel::Full);
     stacks::hideLeadingFramesOf(reinterpret_cast<const void*>(cuptiApi().enableCallback));
     if (!subscribe()) {
         return false;

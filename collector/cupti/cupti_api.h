@@ -32,6 +32,8 @@ namespace gd::cupti {
         CUptiResult(std::uint8_t*, std::size_t, CUpti_Activity**))                                           \
     X(activityGetNumDroppedRecords, "cuptiActivityGetNumDroppedRecords",                                     \
         CUptiResult(CUcontext, std::uint32_t, std::size_t*))                                                 \
+    X(activitySetAttribute, "cuptiActivitySetAttribute",                                                     \
+        CUptiResult(CUpti_ActivityAttribute, std::size_t*, void*))                                           \
     X(activityFlushAll, "cuptiActivityFlushAll", CUptiResult(std::uint32_t))
 
 /// Functions of the one libcupti this process uses, looked up by name. Null where a version lacks one.

@@ -8,7 +8,7 @@ bool GraphTracePolicy::execCreated(std::uint64_t exec, bool holdsLiveAllocations
         ++m_untraceable;
         return false;
     }
-    const bool mayOpen = m_phase != Phase::Graphs || m_windows < kMaxWindows;
+    const bool mayOpen = !m_nodesUsedUp && (m_phase != Phase::Graphs || m_windows < kMaxWindows);
     if (m_level == raw::RecordingLevel::Standard && mayOpen && m_pendingCount < kMaxPending) {
         m_pending[m_pendingCount++] = {exec, kNodeReplays};
         if (m_phase != Phase::Nodes) {
@@ -60,18 +60,42 @@ void GraphTracePolicy::tick(std::int64_t nowNs) {
     enter(m_phase == Phase::Nodes ? Phase::Quiet : Phase::Graphs, nowNs);
 }
 
+void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs) {
+    const bool before = atNodeLevel();
+    m_level = level;
+    m_madeUnseen = m_madeUnseen || (level == raw::RecordingLevel::Off && !m_listening);
+    m_listening = m_listening || level != raw::RecordingLevel::Off;
+    if (before && !atNodeLevel()) {
+        m_pendingCount = 0;
+        enter(Phase::Quiet, nowNs);
+    }
+}
+
+void GraphTracePolicy::nodeRecordsUsedUp(std::int64_t nowNs) {
+    const bool before = atNodeLevel();
+    m_nodesUsedUp = true;
+    m_pendingCount = 0;
+    if (before) {
+        enter(Phase::Quiet, nowNs);
+    }
+}
+
+bool GraphTracePolicy::atNodeLevel() const {
+    return (m_level == raw::RecordingLevel::Full && !m_nodesUsedUp)
+        || (m_level == raw::RecordingLevel::Standard && m_phase == Phase::Nodes);
+}
+
 GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
     Wanted wanted;
     const bool light = m_level >= raw::RecordingLevel::Light;
     const bool standard = m_level >= raw::RecordingLevel::Standard;
-    const bool full = m_level >= raw::RecordingLevel::Full;
-    const bool windows = m_level == raw::RecordingLevel::Standard;
-    const Phase phase = windows ? m_phase : Phase::Graphs;
-    wanted.graphTrace = light && !full && phase == Phase::Graphs;
-    wanted.kernels = standard && phase != Phase::Quiet;
+    const bool listensForAll = m_listening && !m_madeUnseen;
+    wanted.kernels = standard && !isQuiet();
     wanted.sync = standard;
+    wanted.graphTrace = !atNodeLevel() && !isQuiet() && (light || listensForAll);
     // The bracket: an executable made while it is off could never be traced.
     wanted.graphTrace = (wanted.graphTrace || m_instantiating > 0) && !blocked();
+    wanted.graphRecords = wanted.graphTrace && light;
     return wanted;
 }
 

@@ -4,6 +4,7 @@
 #include "collector/raw/spool_name.h"
 #include "collector/session/hooks.h"
 #include "collector/session/sink.h"
+#include "collector/session/system.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -57,6 +58,32 @@ void flush() noexcept {
     }
 }
 
+// At an orderly end (return from main, exit()) what CUPTI still holds is up to half a second of activity. A
+// thread of its own fetches it, so that a driver that no longer answers can hold the end up by kExitWaitNs
+// only.
+constexpr std::int64_t kExitWaitNs = 250'000'000;
+std::atomic<std::uint32_t> g_flushedAtExit{0};
+
+void* flushForExit(void*) noexcept {
+    flush();
+    g_flushedAtExit.store(1, std::memory_order_release);
+    session::wakeAll(g_flushedAtExit);
+    return nullptr;
+}
+
+void atExit() noexcept {
+    const bool used
+        = getpid() == g_startedIn && Client::instance().subscribed() && session::sink::activityWanted();
+    if (!used || !session::startThread("gd-exit", flushForExit, nullptr)) {
+        return;
+    }
+    const std::int64_t endNs = session::sink::nowNs() + kExitWaitNs;
+    for (std::int64_t left = kExitWaitNs; left > 0 && g_flushedAtExit.load(std::memory_order_acquire) == 0;
+         left = endNs - session::sink::nowNs()) {
+        session::waitWhile(g_flushedAtExit, 0, left);
+    }
+}
+
 constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush};
 
 } // namespace
@@ -73,6 +100,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     }
     gd::cupti::g_startedIn = getpid();
     gd::session::registerSource(&gd::cupti::kHooks);
-    gd::cupti::Client::instance().start();
+    if (gd::cupti::Client::instance().start()) {
+        std::atexit(gd::cupti::atExit);
+    }
     return 1;
 }

@@ -26,6 +26,8 @@ inline constexpr char kEnvWindow[]
 inline constexpr char kEnvParentHost[] = "GRAPHDOCTOR_PARENT_HOST"; ///< host of `graphdoctor run`
 inline constexpr char kEnvRemoteSpool[]
     = "GRAPHDOCTOR_REMOTE_SPOOL"; ///< <output>.spool, for processes elsewhere
+inline constexpr char kEnvPollMs[]
+    = "GRAPHDOCTOR_POLL_MS"; ///< test use: how often the control page is read, default 50
 inline constexpr char kEnvCupti[] = "GRAPHDOCTOR_CUPTI"; ///< test use: path of the libcupti to load
 
 } // namespace gd::raw

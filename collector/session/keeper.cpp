@@ -3,11 +3,13 @@
 
 #include "collector/raw/records_activity.h"
 #include "collector/raw/records_process.h"
+#include "collector/raw/spool_name.h"
 #include "collector/session/open_spool.h"
 #include "collector/session/process_facts.h"
 #include "collector/session/session.h"
 #include "collector/session/system.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <linux/futex.h>
@@ -20,6 +22,12 @@ namespace {
 
 constexpr std::int64_t kTickNs = 50'000'000;
 constexpr unsigned kTicksPerRename = 40;
+
+std::int64_t tickNs() noexcept {
+    const char* text = std::getenv(raw::kEnvPollMs);
+    const long ms = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+    return ms >= 1 && ms <= 1000 ? ms * 1'000'000 : kTickNs;
+}
 
 std::uint32_t load(const std::uint32_t& word) noexcept {
     return std::atomic_ref(const_cast<std::uint32_t&>(word)).load(std::memory_order_acquire);
@@ -37,6 +45,7 @@ void* Keeper::run(void* self) noexcept {
 }
 
 void Keeper::loop() noexcept {
+    m_tickNs = tickNs();
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
     m_wanted = m_session.wantedLevel;
@@ -99,7 +108,7 @@ void Keeper::greetSources(bool onlyQuick) noexcept {
 }
 
 void Keeper::rest() noexcept {
-    const timespec pause{0, kTickNs};
+    const timespec pause{m_tickNs / 1'000'000'000, m_tickNs % 1'000'000'000};
     syscall(SYS_futex, &m_session.keeperWake, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
     m_session.keeperWake.store(0, std::memory_order_relaxed);
 }

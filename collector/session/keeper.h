@@ -44,6 +44,7 @@ private:
     std::uint32_t m_opened = 0; ///< windows that the command line opened
     raw::RecordingLevel m_wanted = raw::RecordingLevel::Off;
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
+    std::int64_t m_tickNs = 0;
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;
 };

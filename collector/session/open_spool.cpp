@@ -291,6 +291,16 @@ raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept {
     return raw::RecordingLevel::Standard;
 }
 
+raw::RecordingLevel levelAtStart() noexcept {
+    const char* spool = getenv(raw::kEnvSpool);
+    const raw::ControlPage* page = spool != nullptr ? mapControlPage(spool) : nullptr;
+    const raw::RecordingLevel level = initialLevel(page);
+    if (page != nullptr) {
+        munmap(const_cast<raw::ControlPage*>(page), raw::kControlPageBytes);
+    }
+    return level;
+}
+
 raw::RecordingLevel windowedLevel(
     const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs) noexcept {
     if (!session.window.isSet() || wanted <= raw::RecordingLevel::History) {

@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must not crash or cost much under graph-level tracing. Usage: graph_trace CASE
+// What must not crash under graph-level tracing. Usage: graph_trace CASE
 //   liveAllocations   relaunches an executable whose allocation nodes are still live: the launch fails with
 //   1, the
 //                     process lives on (with GRAPH_TRACE on it would end in SIGSEGV)
 //   autoFree          the same with AUTO_FREE_ON_LAUNCH: all launches succeed
 //   toggle            1,000 launches of executables that come and go while a thread changes the recording
-//   level every
-//                     few milliseconds through the job's own control page
-//   overhead LEVEL    median replay time of 200 short kernels with recording at LEVEL divided by that with
-//   recording off,
-//                     alternating ten times in this one process; prints `overhead LEVEL ratio min max off_us`
-// Without a control page (a bare run) `toggle` and `overhead` run the same calls. Standard output is the same
-// bare and recorded; figures go to standard error.
-#include <algorithm>
+//   level
+//                     every few milliseconds through the job's own control page; bare, the same calls
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "control_page.h"
+
 #include <cuda_runtime.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 __global__ void spin(float* data, int rounds) {
     float value = data[blockIdx.x * blockDim.x + threadIdx.x];
@@ -35,32 +26,6 @@ __global__ void spin(float* data, int rounds) {
     }
     data[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
-
-// The first words of collector/raw/control_page.h: magic, version, level, window, flush request, generation.
-class ControlPage {
-public:
-    ControlPage() {
-        const char* spool = std::getenv("GRAPHDOCTOR_SPOOL");
-        if (spool == nullptr) {
-            return;
-        }
-        const int file = open((std::string(spool) + "/control").c_str(), O_RDWR);
-        if (file >= 0) {
-            void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-            m_words = page == MAP_FAILED ? nullptr : static_cast<std::atomic<std::uint32_t>*>(page);
-            close(file);
-        }
-    }
-    void setLevel(std::uint32_t level) {
-        if (m_words != nullptr) {
-            m_words[2].store(level);
-            m_words[5].fetch_add(1);
-        }
-    }
-
-private:
-    std::atomic<std::uint32_t>* m_words = nullptr;
-};
 
 static cudaGraphExec_t captured(cudaStream_t stream, float* data, int kernels, int rounds) {
     cudaGraph_t graph = nullptr;
@@ -130,48 +95,6 @@ static int toggle(cudaStream_t stream, float* data) {
     return failures == 0 ? 0 : 1;
 }
 
-static double medianUs(cudaStream_t stream, cudaGraphExec_t exec, int launches) {
-    std::vector<double> times;
-    for (int i = 0; i < launches; ++i) {
-        const auto start = std::chrono::steady_clock::now();
-        cudaGraphLaunch(exec, stream);
-        cudaStreamSynchronize(stream);
-        times.push_back(
-            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
-    }
-    std::nth_element(times.begin(), times.begin() + launches / 2, times.end());
-    return times[static_cast<std::size_t>(launches) / 2];
-}
-
-static int overhead(cudaStream_t stream, float* data, const char* name) {
-    const char* names[] = {"off", "history", "light", "standard", "full"};
-    std::uint32_t level = 3;
-    for (std::uint32_t i = 0; i < 5; ++i) {
-        level = std::strcmp(names[i], name) == 0 ? i : level;
-    }
-    ControlPage page;
-    cudaGraphExec_t exec = captured(stream, data, 200, 150);
-    medianUs(stream, exec, 300);
-    std::vector<double> ratios;
-    double offUs = 0;
-    for (int round = 0; round < 10; ++round) {
-        page.setLevel(0);
-        std::this_thread::sleep_for(std::chrono::milliseconds(150));
-        medianUs(stream, exec, 50);
-        offUs = medianUs(stream, exec, 500);
-        page.setLevel(level);
-        std::this_thread::sleep_for(std::chrono::milliseconds(150));
-        medianUs(stream, exec, 50);
-        ratios.push_back(medianUs(stream, exec, 500) / offUs);
-    }
-    std::sort(ratios.begin(), ratios.end());
-    std::fprintf(stderr, "overhead %s %.4f %.4f %.4f off_us %.1f\n", name, ratios[ratios.size() / 2],
-        ratios.front(), ratios.back(), offUs);
-    cudaGraphExecDestroy(exec);
-    std::printf("done\n");
-    return 0;
-}
-
 int main(int argc, char** argv) {
     const std::string which = argc > 1 ? argv[1] : "";
     float* data = nullptr;
@@ -189,9 +112,6 @@ int main(int argc, char** argv) {
     if (which == "toggle") {
         return toggle(stream, data);
     }
-    if (which == "overhead") {
-        return overhead(stream, data, argc > 2 ? argv[2] : "standard");
-    }
-    std::fprintf(stderr, "usage: graph_trace liveAllocations|autoFree|toggle|overhead LEVEL\n");
+    std::fprintf(stderr, "usage: graph_trace liveAllocations|autoFree|toggle\n");
     return 2;
 }

@@ -3,13 +3,17 @@
 import csv
 import dataclasses
 import io
+import mmap
 import os
 import pathlib
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
+RAW = pathlib.Path(__file__).resolve().parents[3] / "collector" / "raw"
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
 
 
@@ -20,6 +24,7 @@ class Ended:
     out: str
     err: str
     seconds: float = 0.0
+    pid: int = 0
 
     def describe(self):
         if self.status is None:
@@ -55,7 +60,7 @@ class Runner:
                 process.wait()
                 status = None
         seconds = time.monotonic() - start
-        return Ended(status, out_path.read_text(errors="replace"), err_path.read_text(errors="replace"), seconds)
+        return Ended(status, out_path.read_text(errors="replace"), err_path.read_text(errors="replace"), seconds, process.pid)
 
     def spool(self, name):
         folder = self.work / (name + ".spool")
@@ -78,6 +83,26 @@ class Runner:
         if done.status != 0:
             raise ValueError(done.err.strip() or done.describe())
         return list(csv.reader(io.StringIO(done.out)))[1:]
+
+
+class ControlPage:
+    """The control page of a spool without a parent: the first words of collector/raw/control_page.h."""
+
+    def __init__(self, spool, level=3):
+        version = re.search(r"kRawVersion\s*=\s*(\d+)", (RAW / "version.h").read_text())
+        (spool / "control").write_bytes(bytes(4096))
+        with open(spool / "control", "r+b") as file:
+            self.page = mmap.mmap(file.fileno(), 4096)
+        self.generation = 0
+        self.page[4:6] = struct.pack("<H", int(version.group(1)))
+        self.set(level)
+        self.page[0:4] = struct.pack("<I", 0x54434447)
+
+    def set(self, level):
+        """0 off, 1 history, 2 light, 3 standard, 4 full."""
+        self.generation += 1
+        self.page[8:12] = struct.pack("<I", level)
+        self.page[20:24] = struct.pack("<I", self.generation)
 
 
 def collect_rings(spool):

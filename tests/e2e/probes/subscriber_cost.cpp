@@ -50,13 +50,20 @@ void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::siz
     std::free(buffer);
 }
 
-void call(CUpti_CallbackId id) {
-    CUPTI(cuptiEnableCallback, 1, g_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+void call(CUpti_CallbackId id, std::uint32_t on) {
+    CUPTI(cuptiEnableCallback, on, g_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
+template <class Value> void setAttribute(CUpti_ActivityAttribute attribute, Value value) {
+    std::size_t size = sizeof value;
+    CUPTI(cuptiActivitySetAttribute, attribute, &size, &value);
 }
 
 void act(const std::string& action) {
     if (action == "load") {
-        look<void>("cuptiGetVersion");
+        std::uint32_t version = 0;
+        CUPTI(cuptiGetVersion, &version);
+        std::fprintf(stderr, "version %u\n", version);
     } else if (action == "subscribe") {
         CUPTI(cuptiSubscribe, &g_subscriber, onCallback, nullptr);
     } else if (action == "subscribe2") {
@@ -72,12 +79,24 @@ void act(const std::string& action) {
         for (std::uint32_t id = 1; id < CUPTI_CBID_RESOURCE_SIZE; ++id) {
             CUPTI(cuptiEnableCallback, 1, g_subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
         }
-    } else if (action == "calls") {
-        call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch);
-        call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize);
-        call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2);
-        call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture);
-        call(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags);
+    } else if (action == "calls" || action == "nocalls") {
+        const std::uint32_t on = action == "calls" ? 1 : 0;
+        call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, on);
+        call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, on);
+        call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, on);
+        call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, on);
+        call(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, on);
+    } else if (action == "nodevicegraph") {
+        CUPTI(cuptiActivityEnableDeviceGraph, 0);
+    } else if (action == "noapi") {
+        CUPTI(cuptiActivityEnableDriverApi, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, 0);
+    } else if (action == "nosync") {
+        CUPTI(cuptiActivityEnableAllSyncRecords, 0);
+    } else if (action == "small") {
+        setAttribute<std::size_t>(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 256 * 1024);
+        setAttribute<std::size_t>(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, 1);
+    } else if (action == "pinned") {
+        setAttribute<std::uint8_t>(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, 1);
     } else if (action == "hes") {
         CUPTI(cuptiActivityEnableHWTrace, 1);
     } else if (action == "trace" || action == "kernel" || action == "driver") {

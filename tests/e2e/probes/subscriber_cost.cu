@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays of 200 tiny and 200 short kernels while subscriber_cost.cpp does what GD_PROBE asks at each stage:
-// start (before cuInit), init, context, capture (before the instantiate), exec (after it), warm (after the
-// warm-up). Prints per graph the medians: one replay waited for, the launch call alone, one replay of twenty
-// launched back to back (device time).
+// start (before cuInit), init, context, memory, stream, loaded (after a first kernel), capture (before the
+// instantiate), exec (after it), warm (after the warm-up). Prints per graph the medians: one replay waited
+// for, the launch call alone, one replay of twenty launched back to back (device time).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +19,8 @@ __global__ void work(float* data, int rounds) {
     }
     data[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
+
+__global__ void nothing() { }
 
 using Stage = void(const char*);
 static Stage* g_stage = nullptr;
@@ -55,7 +57,7 @@ static void measure(const char* name, cudaGraphExec_t exec, cudaStream_t stream,
     cudaEvent_t to = nullptr;
     cudaEventCreate(&from);
     cudaEventCreate(&to);
-    for (int i = 0; i < 15; ++i) {
+    for (int i = 0; i < 8; ++i) {
         cudaEventRecord(from, stream);
         for (int k = 0; k < 20; ++k) {
             cudaGraphLaunch(exec, stream);
@@ -83,20 +85,38 @@ int main() {
     float* data = nullptr;
     cudaStream_t stream = nullptr;
     cudaMalloc(&data, 1024 * sizeof(float));
+    stage("memory");
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    const int rounds[] = {1, 250};
-    cudaGraph_t graphs[2] = {};
-    cudaGraphExec_t execs[2] = {};
-    for (int g = 0; g < 2; ++g) {
-        work<<<8, 128, 0, stream>>>(data, 1);
+    stage("stream");
+    work<<<8, 128, 0, stream>>>(data, 1);
+    cudaStreamSynchronize(stream);
+    stage("loaded");
+    // The same tiny kernels on other memory, and kernels that touch none: is it the launch or the memory?
+    float* block = nullptr;
+    float* host = nullptr;
+    cudaMalloc(&block, 64 << 20);
+    cudaMallocHost(&host, 4096);
+    constexpr int kGraphs = 5;
+    const char* const names[kGraphs] = {"tiny", "short", "other", "middle", "empty"};
+    const int rounds[kGraphs] = {1, 250, 1, 1, 0};
+    float* memory[kGraphs] = {data, data, block, block + (8 << 20), nullptr};
+    cudaGraph_t graphs[kGraphs] = {};
+    cudaGraphExec_t execs[kGraphs] = {};
+    nothing<<<8, 128, 0, stream>>>();
+    cudaStreamSynchronize(stream);
+    for (int g = 0; g < kGraphs; ++g) {
         cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
         for (int i = 0; i < 200; ++i) {
-            work<<<8, 128, 0, stream>>>(data, rounds[g]);
+            if (memory[g] != nullptr) {
+                work<<<8, 128, 0, stream>>>(memory[g], rounds[g]);
+            } else {
+                nothing<<<8, 128, 0, stream>>>();
+            }
         }
         cudaStreamEndCapture(stream, &graphs[g]);
     }
     stage("capture");
-    for (int g = 0; g < 2; ++g) {
+    for (int g = 0; g < kGraphs; ++g) {
         cudaGraphInstantiate(&execs[g], graphs[g], 0);
     }
     stage("exec");
@@ -106,8 +126,9 @@ int main() {
         cudaStreamSynchronize(stream);
     }
     stage("warm");
-    measure("tiny", execs[0], stream, 500);
-    measure("short", execs[1], stream, 400);
+    for (int g = 0; g < kGraphs; ++g) {
+        measure(names[g], execs[g], stream, g < 2 ? 250 : 50);
+    }
     const cudaError_t result = cudaDeviceSynchronize();
     std::printf("result %d\n", static_cast<int>(result));
     std::fflush(stdout);

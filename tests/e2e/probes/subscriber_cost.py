@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs subscriber_cost in every set-up of MODES, alternated, until the time is used up; prints medians and ranges.
 
-usage: subscriber_cost.py PROGRAM LIBRARY SECONDS [--collector LIBRARY] [--only WORD,...]
+usage: subscriber_cost.py PROGRAM LIBRARY SECONDS [--collector LIBRARY] [--only "NAME;..."] [--cupti PATH]...
 """
 import os
 import re
@@ -23,6 +23,9 @@ MODES = {
     "sub@start": ("start:subscribe", False),
     "sub@init": ("init:subscribe", False),
     "sub@context": ("context:subscribe", False),
+    "sub@memory": ("memory:subscribe", False),
+    "sub@stream": ("stream:subscribe", False),
+    "sub@loaded": ("loaded:subscribe", False),
     "sub@capture": ("capture:subscribe", False),
     "sub@exec": ("exec:subscribe", False),
     "sub@warm": ("warm:subscribe", False),
@@ -30,6 +33,12 @@ MODES = {
     "trace@context": ("context:trace", False),
     "trace@capture": ("capture:trace", False),
     "trace@inject,off@exec": ("inject:trace,exec:notrace", True),
+    "no device graphs, sub@inject": ("inject:nodevicegraph+subscribe", True),
+    "no api records, sub@inject": ("inject:noapi+subscribe", True),
+    "no sync records, sub@inject": ("inject:nosync+subscribe", True),
+    "small buffers, sub@inject": ("inject:small+subscribe", True),
+    "pinned buffers, sub@inject": ("inject:pinned+subscribe", True),
+    "pinned buffers, sub,trace@inject": ("inject:pinned+subscribe+trace", True),
     "sub,trace@inject": ("inject:subscribe+trace", True),
     "sub,trace@context": ("context:subscribe+trace", False),
     "sub@inject trace@capture": ("inject:subscribe,capture:trace", True),
@@ -39,6 +48,8 @@ MODES = {
     "sub@inject hes@init": ("inject:subscribe,init:hes", True),
     "driver@inject": ("inject:driver", True),
     "sub,graphs,calls@inject trace@capture": ("inject:subscribe+graphs+calls,capture:trace", True),
+    "sub,graphs,calls@inject trace@capture nocalls@exec": (
+        "inject:subscribe+graphs+calls,capture:trace,exec:nocalls", True),
     "sub@inject unsub@exec": ("inject:subscribe,exec:unsubscribe", True),
     "sub@inject finalize@exec": ("inject:subscribe,exec:finalize", True),
 }
@@ -64,18 +75,25 @@ def collector_environment(library, level):
 
 def main():
     arguments = sys.argv[1:]
-    collector = only = None
-    for option in ("--collector", "--only"):
-        if option in arguments:
+    given, copies = {}, []
+    for option in ("--collector", "--only", "--cupti"):
+        while option in arguments:
             at = arguments.index(option)
-            value = arguments[at + 1]
+            given[option] = arguments[at + 1]
+            copies += [arguments[at + 1]] if option == "--cupti" else []
             del arguments[at:at + 2]
-            collector, only = (value, only) if option == "--collector" else (collector, value.split(","))
+    collector = given.get("--collector")
+    only = given["--only"].split(";") if "--only" in given else None
     program, library, seconds = arguments
     modes = {name: environment(probe, injected, library) for name, (probe, injected) in MODES.items()}
+    modes["sub@context, eager loading"] = dict(modes["sub@context"], CUDA_MODULE_LOADING="EAGER")
+    for path in copies:
+        for name in ("sub@inject", "sub,graphs,calls@inject trace@capture", "trace@capture"):
+            modes["%s [%s]" % (name, path[-40:])] = dict(modes[name], GD_PROBE_CUPTI=path)
     if collector:
-        modes["collector"] = collector_environment(collector, None)
-    modes = {name: env for name, env in modes.items() if not only or name in only}
+        for level in ("off", "history", "light", "standard", "full"):
+            modes["collector " + level] = collector_environment(collector, level)
+    modes = {name: env for name, env in modes.items() if not only or name.split(" [")[0] in only}
     seen = {name: [] for name in modes}
     noise = {}
     end = time.monotonic() + float(seconds)
@@ -89,20 +107,22 @@ def main():
             except subprocess.TimeoutExpired:
                 noise.setdefault(name, "time-out")
                 continue
-            found = re.findall(r"(tiny|short) ([\d.]+) ([\d.]+) ([\d.]+)", done.stdout)
+            found = re.findall(r"(tiny|short|other|middle|empty) ([\d.]+) ([\d.]+) ([\d.]+)", done.stdout)
             if done.returncode or done.stderr:
                 noise.setdefault(name, "status %d %s" % (done.returncode, done.stderr.strip().replace("\n", " | ")[:150]))
-            if len(found) == 2:
-                seen[name].append([float(v) for row in found for v in row[1:]])
+            if len(found) == 5:
+                rows = {row[0]: [float(v) for v in row[1:]] for row in found}
+                seen[name].append(rows["tiny"] + rows["short"] + [rows[g][2] for g in ("other", "middle", "empty")])
         rounds += 1
-    print("%d rounds; medians (range) in us: replay waited for, launch call, replay back to back" % rounds)
+    print("%d rounds; medians (range) in us, of tiny then of short kernels: replay waited for, launch call, replay back to back; "
+          "back to back on other memory, in the middle of a block, of kernels that touch none" % rounds)
     for name, rows in seen.items():
         cells = []
-        for column in range(6):
+        for column in range(9):
             values = [row[column] for row in rows]
             if values:
                 cells.append("%6.1f (%5.1f-%5.1f)" % (statistics.median(values), min(values), max(values)))
-        print("%-38s %d  %s  %s" % (name, len(rows), " ".join(cells), noise.get(name, "")))
+        print("%-60s %d  %s  %s" % (name, len(rows), " ".join(cells), noise.get(name, "")))
 
 
 if __name__ == "__main__":

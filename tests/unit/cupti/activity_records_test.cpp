@@ -48,7 +48,9 @@ template <class Record>
 RawSpool record(const Record& activity, RecordLayout layout, const RecordContext& context = kAlwaysOn) {
     SpoolBuilder spool;
     spool.setLevel(raw::RecordingLevel::Standard);
-    spool.run([&] { reportRecord(reinterpret_cast<const CUpti_Activity&>(activity), layout, context); });
+    RecordCounts counts;
+    spool.run(
+        [&] { reportRecord(reinterpret_cast<const CUpti_Activity&>(activity), layout, context, counts); });
     const std::vector<std::string> segments = spool.segments();
     const std::string segment = segments.empty() ? std::string() : segments.front();
     return RawSpool(segment, SpoolBuilder::ringOf(segment));
@@ -87,11 +89,25 @@ TEST(ActivityRecords, KernelsOfBothLayouts) {
     expectKernel(record(kernelRecord<CUpti_ActivityKernel9>(), RecordLayout::Cuda12));
 }
 
-TEST(ActivityRecords, AKernelWithoutTimesIsLeftOut) {
+TEST(ActivityRecords, AKernelWithoutTimesIsLeftOutAndCounted) {
     auto kernel = kernelRecord<CUpti_ActivityKernel10>();
     kernel.start = 0;
     kernel.end = 0;
     EXPECT_TRUE(record(kernel, RecordLayout::Cuda13).eventsOf<raw::Kernel>().empty());
+    RecordCounts counts;
+    const auto count = [&] {
+        reportRecord(
+            reinterpret_cast<const CUpti_Activity&>(kernel), RecordLayout::Cuda13, kAlwaysOn, counts);
+    };
+    count();
+    EXPECT_EQ(counts.untimed, 1U);
+    EXPECT_EQ(counts.nodes, 1U) << "it took its place in CUPTI's memory";
+    kernel.graphNodeId = 0;
+    kernel.start = 5;
+    kernel.end = 6;
+    count();
+    EXPECT_EQ(counts.untimed, 1U);
+    EXPECT_EQ(counts.nodes, 1U);
 }
 
 TEST(ActivityRecords, WhatWasInFlightWhileItsKindWasOffIsLeftOut) {

@@ -11,11 +11,12 @@ namespace gd::cupti {
 namespace {
 
 using Phase = GraphTracePolicy::Phase;
+using Wanted = GraphTracePolicy::Wanted;
 using raw::RecordingLevel;
 
 GraphTracePolicy at(RecordingLevel level) {
     GraphTracePolicy policy;
-    policy.setLevel(level);
+    policy.setLevel(level, 0);
     return policy;
 }
 
@@ -30,11 +31,11 @@ bool make(GraphTracePolicy& policy, std::uint64_t exec, bool holdsAllocations = 
 } // namespace
 
 TEST(GraphTracePolicy, LevelsIncludeWhatTheyPromise) {
-    EXPECT_EQ(at(RecordingLevel::Off).wanted(), (GraphTracePolicy::Wanted{false, false, false}));
-    EXPECT_EQ(at(RecordingLevel::History).wanted(), (GraphTracePolicy::Wanted{false, false, false}));
-    EXPECT_EQ(at(RecordingLevel::Light).wanted(), (GraphTracePolicy::Wanted{true, false, false}));
-    EXPECT_EQ(at(RecordingLevel::Standard).wanted(), (GraphTracePolicy::Wanted{true, true, true}));
-    EXPECT_EQ(at(RecordingLevel::Full).wanted(), (GraphTracePolicy::Wanted{false, true, true}));
+    EXPECT_EQ(at(RecordingLevel::Off).wanted(), (Wanted{false, false, false, false}));
+    EXPECT_EQ(at(RecordingLevel::History).wanted(), (Wanted{true, false, false, false}));
+    EXPECT_EQ(at(RecordingLevel::Light).wanted(), (Wanted{true, true, false, false}));
+    EXPECT_EQ(at(RecordingLevel::Standard).wanted(), (Wanted{true, true, true, true}));
+    EXPECT_EQ(at(RecordingLevel::Full).wanted(), (Wanted{false, false, true, true}));
 }
 
 TEST(GraphTracePolicy, IsOnAroundEveryInstantiateWhateverTheLevel) {
@@ -85,14 +86,59 @@ TEST(GraphTracePolicy, FirstReplaysAreSeenNodeByNodeThenQuietThenGraphs) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
     ASSERT_TRUE(make(policy, 9));
     for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays; ++i) {
-        EXPECT_EQ(policy.wanted(), (GraphTracePolicy::Wanted{false, true, true}));
+        EXPECT_EQ(policy.wanted(), (Wanted{false, false, true, true}));
         policy.launched(9, 0);
     }
     for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
-        EXPECT_EQ(policy.wanted(), (GraphTracePolicy::Wanted{false, false, true}));
+        EXPECT_EQ(policy.wanted(), (Wanted{false, false, false, true}));
         policy.launched(9, 0);
     }
-    EXPECT_EQ(policy.wanted(), (GraphTracePolicy::Wanted{true, true, true}));
+    EXPECT_EQ(policy.wanted(), (Wanted{true, true, true, true}));
+}
+
+TEST(GraphTracePolicy, BelowLightItStaysOnAndItsRecordsAreLeftOut) {
+    GraphTracePolicy policy = at(RecordingLevel::Light);
+    for (const auto level : {RecordingLevel::Off, RecordingLevel::History}) {
+        policy.setLevel(level, 0);
+        EXPECT_EQ(policy.wanted(), (Wanted{true, false, false, false}));
+    }
+    EXPECT_FALSE(make(policy, 1, true));
+    EXPECT_FALSE(policy.wanted().graphTrace);
+}
+
+// Off from the start: no instantiate was seen, so any executable may be one that crashes.
+TEST(GraphTracePolicy, OffFromTheStartLeavesItOffEachTimeItIsOff) {
+    GraphTracePolicy policy = at(RecordingLevel::Off);
+    EXPECT_FALSE(policy.wanted().graphTrace);
+    policy.setLevel(RecordingLevel::Light, 0);
+    EXPECT_TRUE(policy.wanted().graphTrace);
+    policy.setLevel(RecordingLevel::Off, 0);
+    EXPECT_FALSE(policy.wanted().graphTrace);
+}
+
+TEST(GraphTracePolicy, LeavingNodeLevelIsQuietForAWhile) {
+    GraphTracePolicy policy = at(RecordingLevel::Full);
+    policy.setLevel(RecordingLevel::Light, 10);
+    EXPECT_EQ(policy.wanted(), (Wanted{false, false, false, false}));
+    for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
+        policy.launched(1, 11);
+    }
+    EXPECT_EQ(policy.wanted(), (Wanted{true, true, false, false}));
+    policy.setLevel(RecordingLevel::Full, 12);
+    policy.setLevel(RecordingLevel::Off, 20); // launches are not seen
+    EXPECT_FALSE(policy.wanted().graphTrace);
+    policy.tick(20 + GraphTracePolicy::kMaxPhaseNs);
+    EXPECT_EQ(policy.wanted(), (Wanted{true, false, false, false}));
+}
+
+TEST(GraphTracePolicy, FullGoesOnAsStandardWhenNodeRecordsAreUsedUp) {
+    GraphTracePolicy policy = at(RecordingLevel::Full);
+    policy.nodeRecordsUsedUp(0);
+    EXPECT_EQ(policy.wanted(), (Wanted{false, false, false, true})) << "quiet first";
+    policy.tick(GraphTracePolicy::kMaxPhaseNs);
+    EXPECT_EQ(policy.wanted(), (Wanted{true, true, true, true}));
+    EXPECT_TRUE(make(policy, 1));
+    EXPECT_EQ(policy.phase(), Phase::Graphs) << "no more node windows";
 }
 
 TEST(GraphTracePolicy, AnExecutableThatIsNeverLaunchedEndsItsWindowByTime) {
@@ -148,7 +194,7 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 }
                 break;
             case 2:
-                policy.setLevel(static_cast<RecordingLevel>(random() % 5));
+                policy.setLevel(static_cast<RecordingLevel>(random() % 5), nowNs);
                 break;
             case 3:
                 policy.tick(nowNs);

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job must not notice: standard output byte for byte and the way it ends, bare and recorded, many times over, while the
+recording level changes under it."""
+import concurrent.futures
+import os
+import pathlib
+import random
+import threading
+import time
+
+from .check import comparable
+from .runner import ControlPage
+
+PARALLEL = 12
+
+
+class Same:
+    """`runs` recorded runs, a few at a time, against two bare ones; the level changes every `toggle_ms`."""
+    alone = True  # it fills the machine itself
+    timeout = 120
+
+    def __init__(self, name, command, runs=100, toggle_ms=100, poll_ms=None):
+        self.name, self.command, self.runs = "same_" + name, command, runs
+        self.toggle_ms, self.poll_ms, self.note = toggle_ms, poll_ms, ""
+
+    def run(self, runner):
+        words = runner.command(self.command)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            bare = list(pool.map(lambda i: runner.run(self.filled(words, runner, "bare%d" % i), "%s.bare%d" % (self.name, i),
+                                                      self.timeout), range(2)))
+        if bare[0].status is None or any(ended.status != bare[0].status for ended in bare):
+            return "the client itself: " + bare[0].describe()
+        spool = runner.spool(self.name)
+        page = ControlPage(spool)
+        stop = threading.Event()
+        toggler = threading.Thread(target=self.toggle, args=(page, stop))
+        toggler.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+                wrong = [text for text in pool.map(lambda i: self.once(runner, words, spool, bare[0], i), range(self.runs))
+                         if text]
+        finally:
+            stop.set()
+            toggler.join()
+        self.note = "%d runs" % self.runs
+        return "%d of %d: %s" % (len(wrong), self.runs, wrong[0]) if wrong else None
+
+    @staticmethod
+    def filled(words, runner, run):
+        return [word.replace("{file}", str(runner.work / (run + ".count"))) for word in words]
+
+    def toggle(self, page, stop):
+        chance = random.Random(1)
+        while not stop.wait(self.toggle_ms / 1000):
+            page.set(chance.randrange(5))
+
+    def once(self, runner, words, spool, bare, i):
+        log = "%s.%d" % (self.name, i)
+        more = {"GRAPHDOCTOR_POLL_MS": str(self.poll_ms)} if self.poll_ms else {}
+        ended = runner.run(self.filled(words, runner, log), log, self.timeout, runner.hand_env(spool, **more))
+        remove_traces(spool, ended.pid)
+        if ended.status != bare.status:
+            return "bare %s, recorded %s" % (bare.describe(), ended.describe())
+        if comparable(ended.out) != comparable(bare.out):
+            return "standard output differs from the bare run"
+        for end in (".out", ".err"):
+            (runner.work / (log + end)).unlink()
+        return None
+
+
+def remove_traces(spool, pid):
+    """What a process left, or a hundred runs fill the disk."""
+    rings = pathlib.Path(os.environ.get("XDG_RUNTIME_DIR") or "/dev/shm") / ("graphdoctor-%d" % os.getuid())
+    for folder in (spool, rings):
+        for path in folder.glob("*.%d.*" % pid):
+            path.unlink(missing_ok=True)
+
+
+def script(name, *words):
+    return Same(name, ["python3", "{scripts}/" + words[0], *words[1:]], runs=3)
+
+
+CHECKS = [
+    Same("capture_errors", ["{clients}/capture_errors", "all"]),
+    Same("graph_life", ["{clients}/graph_life"]),
+    Same("graph_kinds", ["{clients}/graph_kinds", "all"]),
+    Same("graph_kinds_10ms", ["{clients}/graph_kinds", "all"], toggle_ms=10, poll_ms=5),
+    Same("trace_liveAllocations", ["{clients}/graph_trace", "liveAllocations"]),
+    Same("trace_autoFree", ["{clients}/graph_trace", "autoFree"]),
+    Same("trace_toggle", ["{clients}/graph_trace", "toggle"], runs=36),
+    Same("killed", ["{clients}/load", "ends", "KILL", "0.4", "{{file}}"], runs=36),
+    Same("aborted", ["{clients}/load", "ends", "ABORT", "0.4", "{{file}}"], runs=36),
+    Same("exited", ["{clients}/load", "ends", "EXIT", "0.4", "{{file}}"], runs=36),
+    script("healthy", "healthy.py", "100"),
+    script("item_deep", "item_in_capture.py", "deep"),
+    script("item_hook", "item_in_capture.py", "hook"),
+    script("sync_healthy", "replay_faults.py", "sync", "healthy"),
+    script("freed_broken", "replay_faults.py", "freed", "broken"),
+    script("side_healthy", "replay_faults.py", "side", "healthy"),
+    script("side_broken", "replay_faults.py", "side", "broken"),
+]
