@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/shm_communicator.h"
+#include "comm/world.h"
 #include "train/launcher.h"
 #include "train/marks.h"
 #include "train/trainer.h"
@@ -29,16 +29,6 @@ struct OwnedCommunicators {
     }
 };
 
-std::unique_ptr<comm::Communicator> join(
-    const RunConfig& config, const std::string& name, int rank, std::string& error) {
-    comm::ShmOptions options;
-    options.folder = config.rendezvous;
-    options.name = name;
-    options.rank = rank;
-    options.size = config.dataParallel;
-    return comm::createShmCommunicator(options, error);
-}
-
 bool connect(const RunConfig& config, const parallel::ParallelState& ranks, OwnedCommunicators& out,
     std::string& error) {
     if (config.dataParallel == 1) {
@@ -50,10 +40,16 @@ bool connect(const RunConfig& config, const parallel::ParallelState& ranks, Owne
         error = fmt::format("--rendezvous {}: {}", config.rendezvous, failure.message());
         return false;
     }
-    const std::string group = ranks.groupName(parallel::Axis::Data);
-    const int place = ranks.coordinate(parallel::Axis::Data);
-    out.gradients = join(config, group, place, error);
-    out.agreement = out.gradients != nullptr ? join(config, group + ".agreement", place, error) : nullptr;
+    comm::WorldOptions options;
+    options.backend = config.backend;
+    options.folder = config.rendezvous;
+    options.rank = ranks.rank();
+    options.size = ranks.worldSize();
+    options.gpu = config.gpu;
+    out.gradients = comm::createWorld(options, error);
+    if (out.gradients != nullptr) {
+        out.agreement = out.gradients->split(0, ranks.rank(), error);
+    }
     return out.agreement != nullptr;
 }
 
