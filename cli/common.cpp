@@ -156,7 +156,8 @@ Installation installation() {
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     const std::filesystem::path prefix = program.parent_path().parent_path();
     return {prefix / "share" / "graphdoctor" / "rules",
-        prefix / "lib" / "graphdoctor" / "libgraphdoctor_collector.so"};
+        prefix / "lib" / "graphdoctor" / "libgraphdoctor_collector.so",
+        prefix / "lib" / "graphdoctor" / "python"};
 }
 
 } // namespace gd::cli

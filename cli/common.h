@@ -45,6 +45,7 @@ CLI::Validator colorModes();
 struct Installation {
     std::filesystem::path rules; // <prefix>/share/graphdoctor/rules
     std::filesystem::path collector; // <prefix>/lib/graphdoctor/libgraphdoctor_collector.so
+    std::filesystem::path python; // <prefix>/lib/graphdoctor/python, an entry for PYTHONPATH
 };
 Installation installation();
 

@@ -64,8 +64,16 @@ Result<run::EnvironmentPlan> environmentFor(
     if (!library.exists)
         return fail(ErrorCode::notFound,
             "the collector of this installation is missing: {} is expected beside the program", library.path);
+    const bool inPython = options.frameworkHooks != "off" || options.withProfiler != "keep";
+    const fs::path entry = installation().python;
+    std::error_code error;
+    if (inPython && !fs::exists(entry / "sitecustomize.py", error))
+        return fail(ErrorCode::notFound,
+            "the Python part of this installation is missing: {} is expected beside the program",
+            (entry / "sitecustomize.py").string());
     return run::planEnvironment(
-        {library, spool.string(), output + ".spool", host, options.level, options.stepRange, options.windows},
+        {library, spool.string(), output + ".spool", host, options.level, options.stepRange, options.windows,
+            options.frameworkHooks, options.withProfiler, inPython ? entry.string() : std::string()},
         run::readVariable);
 }
 

@@ -31,8 +31,7 @@ constexpr std::string_view kExamples
       "a command that succeeded: 90 findings met, 91 the gate could not be evaluated.";
 
 // Options of later versions: known, so that the refusal can say so.
-constexpr const char* kLater[]
-    = {"--window", "--keep-last", "--with-profiler", "--framework-hooks", "--self-check"};
+constexpr const char* kLater[] = {"--window", "--keep-last", "--self-check"};
 
 // What the collector reads: it knows POSIX patterns only.
 Result<void> checkLivePattern(const std::string& stepRange) {
@@ -115,6 +114,14 @@ void addOptions(CLI::App& app, RunOptions& options) {
         ->capture_default_str();
     app.add_flag(
         "--redact", options.redact, "replace host names, user names and path prefixes by stable tokens");
+    app.add_option("--framework-hooks", options.frameworkHooks,
+           "auto: follow the blocks of PyTorch's caching allocator through its memory history; off: do not")
+        ->check(CLI::IsMember({"auto", "off"}))
+        ->capture_default_str();
+    app.add_option("--with-profiler", options.withProfiler,
+           "when PyTorch's profiler starts, yield CUPTI to it, or keep it (then it sees no CUDA activity)")
+        ->check(CLI::IsMember({"yield", "keep"}))
+        ->capture_default_str();
     addJudgeOptions(app, options.judge);
     app.add_option("--report", options.reportTexts,
            fmt::format("a report ({}) to stderr, =FILE to a file, =- to stdout; may be repeated",

@@ -25,6 +25,8 @@ struct RunOptions {
     std::string windows; // the three as raw::kEnvWindow wants them, empty = record everything
     std::string maxSize = "4GB";
     std::int64_t maxSizeBytes = 0;
+    std::string frameworkHooks = "auto";
+    std::string withProfiler = "yield";
     bool redact = false;
     bool force = false;
     bool printEnv = false;

@@ -42,11 +42,14 @@ const Device* ProcessData::device(std::int64_t id) const {
 }
 
 std::string ProcessData::threadName(std::int64_t id) const {
-    for (const Thread& thread : threads) {
-        if (thread.threadId == id)
-            return thread.name;
-    }
-    return {};
+    const auto found = std::find_if(
+        threads.begin(), threads.end(), [&](const Thread& thread) { return thread.threadId == id; });
+    if (found == threads.end() || found->name.empty())
+        return {};
+    // All threads of a Python program have the program's name.
+    const bool isShared = std::any_of(threads.begin(), threads.end(),
+        [&](const Thread& thread) { return thread.threadId != id && thread.name == found->name; });
+    return isShared ? fmt::format("{} {}", found->name, id) : found->name;
 }
 
 const Graph* ProcessData::templateOf(const Exec& exec) const {

@@ -274,6 +274,7 @@ struct ProcessData {
     const Capture* capture(std::int64_t id) const;
     const Node* node(std::int64_t id) const;
     const Device* device(std::int64_t id) const;
+    // With its number where another thread has the same name; empty when unknown.
     std::string threadName(std::int64_t id) const;
     // The graph whose nodes were created by capture or by calls: follows clones to their original.
     const Graph* templateOf(const Exec& exec) const;

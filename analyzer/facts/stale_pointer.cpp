@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/block_index.h"
 #include "analyzer/facts/passes.h"
 
 #include <algorithm>
@@ -9,13 +10,15 @@
 namespace gd::facts {
 namespace {
 
-// A word of a graph's node that points into an allocation which was freed at some time.
+// A word of a graph's node that points into memory which was freed at some time: by the driver, or by a
+// framework into its own cache.
 struct Pointer {
     std::int64_t nodeId = 0;
     std::optional<std::int64_t> param;
     std::string role;
     std::uint64_t address = 0;
-    std::int64_t allocationId = 0;
+    std::int64_t allocationId = 0; // what the driver handed out
+    const Allocation* allocation = nullptr; // what lost its owner: that, or the framework's block inside it
 };
 
 using PointersByProcess = std::unordered_map<std::int64_t, std::vector<Pointer>>;
@@ -25,7 +28,9 @@ Result<PointersByProcess> readPointers(Db& db) {
         db.prepare("SELECT p.process_id, p.node_id, p.param, p.role, p.address, p.allocation_id "
                    "FROM allocation AS a CROSS JOIN node_pointer AS p "
                    "ON p.process_id = a.process_id AND p.allocation_id = a.allocation_id "
-                   "WHERE a.free_ns IS NOT NULL ORDER BY p.process_id, p.node_id, p.rowid"));
+                   "WHERE a.free_ns IS NOT NULL OR p.process_id IN "
+                   "(SELECT process_id FROM allocation WHERE kind = 'framework') "
+                   "ORDER BY p.process_id, p.node_id, p.rowid"));
     PointersByProcess pointers;
     while (true) {
         GD_TRY_ASSIGN(const bool more, select.step());
@@ -69,17 +74,28 @@ struct Stale {
 
 class StaleFinder {
 public:
-    StaleFinder(
-        const ProcessData& process, const std::vector<Pointer>& pointers, const ParametersByExec& updates)
+    StaleFinder(const ProcessData& process, std::vector<Pointer>& pointers, const ParametersByExec& updates)
         : m_process(process)
         , m_updates(updates) {
         for (const Allocation& allocation : process.allocations)
             m_allocations.emplace(allocation.allocationId, &allocation);
+        findOwners(pointers);
         for (const Pointer& pointer : pointers) {
-            if (const Node* node = process.node(pointer.nodeId))
+            const Node* node = process.node(pointer.nodeId);
+            if (node != nullptr && pointer.allocation != nullptr && pointer.allocation->freeNs)
                 m_byGraph[node->graphId].push_back(&pointer);
         }
         findNodeChanges();
+    }
+
+    // How sure it is that the memory is gone: what only the framework freed is still mapped.
+    std::string_view confidenceOf(const Stale& stale) const {
+        if (stale.allocation->kind != "framework")
+            return "high";
+        const auto driver = m_allocations.find(stale.pointer->allocationId);
+        const bool unmapped = driver != m_allocations.end() && driver->second->kind != "framework"
+            && driver->second->freeNs && *driver->second->freeNs <= stale.last->launchStartNs;
+        return unmapped ? "high" : "medium";
     }
 
     std::vector<Stale> find() const {
@@ -92,6 +108,26 @@ public:
     }
 
 private:
+    // A framework lets go of a block long before the driver hears of it, if ever: where a block is known, it
+    // counts.
+    void findOwners(std::vector<Pointer>& pointers) const {
+        std::vector<BlockQuery> queries(pointers.size());
+        std::vector<BlockQuery*> asked;
+        for (std::size_t i = 0; i < pointers.size(); ++i) {
+            const auto found = m_allocations.find(pointers[i].allocationId);
+            pointers[i].allocation = found == m_allocations.end() ? nullptr : found->second;
+            if (const Node* node = m_process.node(pointers[i].nodeId)) {
+                queries[i] = {pointers[i].address, node->createdNs, nullptr};
+                asked.push_back(&queries[i]);
+            }
+        }
+        blocksAt(m_process.allocations, std::move(asked));
+        for (std::size_t i = 0; i < pointers.size(); ++i) {
+            if (queries[i].block != nullptr && queries[i].block->freeNs)
+                pointers[i].allocation = queries[i].block;
+        }
+    }
+
     void addExec(const Exec& exec, std::vector<Stale>& result) const {
         std::vector<Parameters> spans{{exec.createdStartNs, exec.graphId}};
         const auto updates = m_updates.find({m_process.processId, exec.execId});
@@ -139,10 +175,7 @@ private:
 
     void addPointer(const Exec& exec, const Pointer& pointer, std::int64_t fromNs, std::int64_t untilNs,
         std::map<std::int64_t, Stale>& byAllocation) const {
-        const auto found = m_allocations.find(pointer.allocationId);
-        if (found == m_allocations.end() || !found->second->freeNs)
-            return;
-        const Allocation& allocation = *found->second;
+        const Allocation& allocation = *pointer.allocation;
         // Alive for one replay at most: a graph's own allocation nodes, and blocks that were freed while
         // capturing.
         if (allocation.kind == "graph" || freedInCapture(allocation, pointer))
@@ -175,8 +208,13 @@ private:
     bool freedInCapture(const Allocation& allocation, const Pointer& pointer) const {
         const Node* node = m_process.node(pointer.nodeId);
         const Capture* capture = node == nullptr ? nullptr : m_process.capture(node->captureId);
-        return capture != nullptr && allocation.kind != "device"
-            && *allocation.freeNs <= capture->endNs.value_or(m_process.endNs);
+        if (capture == nullptr || allocation.kind == "device"
+            || *allocation.freeNs > capture->endNs.value_or(m_process.endNs))
+            return false;
+        // A framework's block from before the capture does not become the graph's by being freed inside it.
+        const bool isOutside = allocation.kind == "framework" && allocation.poolId == 0
+            && allocation.allocNs < capture->startNs;
+        return !isOutside;
     }
 
     // Who holds the address when the first stale replay is launched.
@@ -210,7 +248,17 @@ private:
     std::unordered_map<std::int64_t, std::int64_t> m_nodesChangedNs; // by exec
 };
 
-Result<void> write(Statement& insert, const ProcessData& process, const Stale& stale) {
+// "file:line in function" of the job's code, NULL when the stack does not tell.
+Result<std::optional<std::string>> placeOf(StackReader& stacks, std::int64_t stackId) {
+    GD_TRY_ASSIGN(const Stack* stack, stacks.read(stackId));
+    const Frame* frame = userFrame(*stack);
+    if (frame == nullptr || frame->file.empty())
+        return std::optional<std::string>();
+    return std::optional(fmt::format("{}:{} in {}", frame->file, frame->line, frame->function));
+}
+
+Result<void> write(Statement& insert, FactContext& context, const ProcessData& process, const Stale& stale,
+    std::string_view confidence) {
     const Node* node = process.node(stale.pointer->nodeId);
     const Graph* graph = process.templateOf(*stale.exec);
     const Capture* capture = node == nullptr ? nullptr : process.capture(node->captureId);
@@ -218,6 +266,9 @@ Result<void> write(Statement& insert, const ProcessData& process, const Stale& s
     const std::int64_t captureStack = capture != nullptr ? capture->beginStackId
         : graph != nullptr                               ? graph->stackId
                                                          : 0;
+    GD_TRY_ASSIGN(const auto allocPlace, placeOf(context.stacks, allocation.stackId));
+    GD_TRY_ASSIGN(
+        const auto ownerPlace, placeOf(context.stacks, stale.owner == nullptr ? 0 : stale.owner->stackId));
     return insert.runWith(process.processId, stale.exec->execId, orNull(stale.exec->graphId),
         process.graphName(graph, stale.exec->execId), stale.pointer->nodeId,
         node == nullptr          ? "node"
@@ -230,24 +281,25 @@ Result<void> write(Statement& insert, const ProcessData& process, const Stale& s
         stale.owner == nullptr ? std::nullopt : std::optional(stale.owner->allocationId),
         stale.owner == nullptr ? std::nullopt : orNull(stale.owner->stackId), stale.first->launchStartNs,
         stale.last->launchEndNs, stale.replays, process.stepNumberAt(stale.first->launchStartNs),
-        orNull(captureStack), allocation.kind == "framework" ? "medium" : "high");
+        orNull(captureStack), confidence, allocPlace, ownerPlace);
 }
 
 } // namespace
 
 Result<void> buildStalePointer(FactContext& context) {
-    GD_TRY_ASSIGN(const auto pointers, readPointers(context.db));
+    GD_TRY_ASSIGN(auto pointers, readPointers(context.db));
     GD_TRY_ASSIGN(const auto updates, readUpdates(context.db));
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO stale_pointer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?, ?)"));
+            "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         const auto found = pointers.find(process.processId);
         if (found == pointers.end())
             continue;
-        for (const Stale& stale : StaleFinder(process, found->second, updates).find())
-            GD_TRY(write(insert, process, stale));
+        const StaleFinder finder(process, found->second, updates);
+        for (const Stale& stale : finder.find())
+            GD_TRY(write(insert, context, process, stale, finder.confidenceOf(stale)));
     }
     return {};
 }

@@ -118,6 +118,7 @@ struct RawProcess {
     std::vector<raw::Free> frees;
     std::vector<raw::MemoryPool> pools;
     std::vector<raw::MemorySample> memorySamples;
+    std::vector<raw::FrameworkBlock> blocks; // in the order of the file
 
     std::unordered_map<raw::ShapeRef, raw::KernelShape> shapes;
     DeviceTracks<KernelRow> kernels;

@@ -166,6 +166,9 @@ void RecordDecoder::addHistory(const RecordView& record) {
     case RecordKind::MemorySample:
         p.memorySamples.push_back(as<raw::MemorySample>(record));
         return noteTime(p.memorySamples.back().timeNs);
+    case RecordKind::FrameworkBlock:
+        p.blocks.push_back(as<raw::FrameworkBlock>(record));
+        return noteTime(p.blocks.back().timeNs);
     case RecordKind::Comm:
         p.comms.push_back(as<raw::Comm>(record));
         return noteTime(std::max(p.comms.back().startNs, p.comms.back().endNs));

@@ -28,7 +28,7 @@ constexpr auto kFixedBytes = [] {
     set.template operator()<raw::CaptureBegin, raw::CaptureJoin, raw::CaptureFail, raw::CaptureEnd,
         raw::ThreadCaptureMode, raw::Graph, raw::GraphNode, raw::GraphEdge, raw::GraphExec>();
     set.template operator()<raw::NodeKernel, raw::NodePointer, raw::NodeScalar, raw::NodeMemory, raw::Alloc,
-        raw::Free, raw::MemoryPool, raw::MemorySample>();
+        raw::Free, raw::MemoryPool, raw::MemorySample, raw::FrameworkBlock>();
     set.template operator()<raw::KernelShape, raw::Kernel, raw::Memcpy, raw::Memset, raw::GraphTrace,
         raw::Sync, raw::Range, raw::Counter, raw::Comm, raw::CommOp>();
     return bytes;

@@ -45,6 +45,7 @@ private:
     struct KnownRows {
         std::int64_t all = 0;
         std::int64_t known = 0;
+        std::string why; // what most of the others say, where the table has a column for it
     };
     Result<void> collect(const RuleFile& rule, std::span<const RuleParam> params,
         const CoverageSummary::Verdict& verdict, RuleOutcome& outcome);
@@ -171,7 +172,20 @@ Result<std::optional<Runner::KnownRows>> Runner::knownRows(const std::string& ta
             m_db.prepareReadOnly("SELECT count(*), coalesce(sum(known <> 0), 0) FROM \"" + quoted + "\""));
         GD_TRY_ASSIGN(const bool row, count.step());
         if (row)
-            rows = KnownRows{count.int64(0), count.int64(1)};
+            rows = KnownRows{count.int64(0), count.int64(1), {}};
+        GD_TRY_ASSIGN(
+            Statement explains, m_db.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = 'why'"));
+        explains.bind(1, table);
+        GD_TRY_ASSIGN(const bool explained, explains.step());
+        if (explained && rows) {
+            GD_TRY_ASSIGN(Statement why,
+                m_db.prepareReadOnly("SELECT why FROM \"" + quoted
+                    + "\" WHERE known = 0 AND why IS NOT NULL "
+                      "GROUP BY why ORDER BY count(*) DESC, why LIMIT 1"));
+            GD_TRY_ASSIGN(const bool any, why.step());
+            if (any)
+                rows->why = why.text(0);
+        }
     }
     m_knownRows.emplace(table, rows);
     return rows;
@@ -179,6 +193,7 @@ Result<std::optional<Runner::KnownRows>> Runner::knownRows(const std::string& ta
 
 Result<void> Runner::judgeKnown(const std::vector<std::string>& tables, RuleOutcome& outcome) {
     std::string worst;
+    std::string why;
     for (const std::string& table : tables) {
         GD_TRY_ASSIGN(const std::optional<KnownRows> rows, knownRows(table));
         if (!rows || rows->all == 0)
@@ -187,14 +202,16 @@ Result<void> Runner::judgeKnown(const std::vector<std::string>& tables, RuleOutc
         if (!outcome.knownShare || share < *outcome.knownShare) {
             outcome.knownShare = share;
             worst = table;
+            why = rows->why;
         }
     }
     if (!outcome.knownShare || *outcome.knownShare >= 1)
         return {};
-    const std::string note = *outcome.knownShare <= 0
-        ? fmt::format("none of the rows of {} could be judged", worst)
-        : fmt::format(
-            "judged over {:.4g} % of the rows of {}", std::floor(*outcome.knownShare * 1000) / 10, worst);
+    std::string note = *outcome.knownShare <= 0 ? fmt::format("none of the rows of {} could be judged", worst)
+                                                : fmt::format("judged over {:.4g} % of the rows of {}",
+                                                    std::floor(*outcome.knownShare * 1000) / 10, worst);
+    if (!why.empty())
+        note += ": " + why;
     outcome.reason += outcome.reason.empty() ? note : "; " + note;
     if (*outcome.knownShare <= 0 && outcome.outcome == Outcome::clean)
         outcome.outcome = Outcome::notEvaluated;

@@ -249,7 +249,19 @@ CREATE TABLE stale_pointer (
   replays INTEGER NOT NULL, -- stale launches
   step INTEGER, -- step of the first
   capture_stack_id INTEGER, -- where the graph was captured
-  confidence TEXT NOT NULL -- 'high' freed in the driver | 'medium' freed in the framework's cache | 'low' overlap only
+  confidence TEXT NOT NULL, -- 'high' freed in the driver | 'medium' freed in the framework's cache | 'low' overlap only
+  alloc_place TEXT, -- file:line in function where it was allocated, NULL unknown
+  owner_place TEXT -- the same of the allocation that holds the address now
+) STRICT;
+
+-- Whether it can be told, for each executable that was launched, that the memory it points to is still its own.
+CREATE TABLE memory_watch (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  start_ns INTEGER NOT NULL, -- it was instantiated
+  end_ns INTEGER NOT NULL, -- its last launch
+  known INTEGER NOT NULL, -- 1: allocations and frees were followed all that time, a framework's included
+  why TEXT -- why not, NULL when known
 ) STRICT;
 
 -- Steps in which a region that has (or had) a graph ran as single launches.

@@ -21,6 +21,13 @@ bool hasName(const std::string& bytes, std::string_view name, bool prefixOnly) {
     return bytes.find(wanted) != std::string::npos;
 }
 
+// Ours first; once, also in a run inside a run.
+std::string pythonPathWith(const std::string& entry, const std::string& before) {
+    if (before.empty() || before == entry || before.starts_with(entry + ":"))
+        return before.empty() ? entry : before;
+    return entry + ":" + before;
+}
+
 // Sets a variable unless another tool uses it.
 void claim(EnvironmentPlan& plan, const ReadVariable& read, const std::string& name, const std::string& path,
     const std::string& lost) {
@@ -82,6 +89,11 @@ EnvironmentPlan planEnvironment(const EnvironmentWish& wish, const ReadVariable&
     };
     setOrUnset(raw::kEnvStepRange, posixPattern(wish.stepRange));
     setOrUnset(raw::kEnvWindow, wish.windows);
+    plan.set.emplace_back(raw::kEnvFrameworkHooks, wish.frameworkHooks);
+    plan.set.emplace_back(raw::kEnvWithProfiler, wish.withProfiler);
+    if (!wish.pythonEntry.empty())
+        plan.set.emplace_back(
+            "PYTHONPATH", pythonPathWith(wish.pythonEntry, read("PYTHONPATH").value_or("")));
     const std::string& library = wish.collector.path;
     if (wish.collector.runtimeTable)
         plan.set.emplace_back(raw::kEnvTool, library);

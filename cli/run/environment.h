@@ -28,6 +28,9 @@ struct EnvironmentWish {
     std::string level;
     std::string stepRange; // empty = none
     std::string windows; // value of raw::kEnvWindow, empty = none
+    std::string frameworkHooks = "off"; // raw::kEnvFrameworkHooks
+    std::string withProfiler = "keep"; // raw::kEnvWithProfiler
+    std::string pythonEntry; // folder for PYTHONPATH, empty = none
 };
 
 // Variables of another tool that keep their value: what they would have given is not recorded.

@@ -283,6 +283,54 @@ typedef struct gd_rt_range {
     uint64_t u64; /* payload, or the id of START and END */
 } gd_rt_range;
 
+/* What happened to a block of a framework's caching allocator. */
+typedef enum gd_rt_block_event {
+    GD_RT_BLOCK_LIVE = 1, /* in use from (at the latest) this time on; its allocation was not seen */
+    GD_RT_BLOCK_ALLOCATED = 2,
+    GD_RT_BLOCK_FREE_REQUESTED = 3, /* its last user let go of it */
+    GD_RT_BLOCK_FREE_COMPLETED = 4 /* from now on it may be handed out again */
+} gd_rt_block_event;
+
+typedef struct gd_rt_frame {
+    const char* file;
+    const char* function;
+    uint32_t line;
+    uint32_t reserved;
+} gd_rt_frame;
+
+/* Told afterwards, in order of time for each device. */
+typedef struct gd_rt_block {
+    uint32_t size;
+    uint32_t event; /* gd_rt_block_event */
+    int64_t time_ns;
+    uint64_t ptr;
+    uint64_t bytes;
+    uint64_t stream; /* the framework's own handle */
+    uint64_t pool; /* 0 = the default pool */
+    uint32_t device;
+    uint32_t frame_count; /* at most 64 are kept */
+    const gd_rt_frame* frames; /* innermost first; may be NULL */
+} gd_rt_block;
+
+/* How well a framework's allocator is being followed from now on. */
+typedef enum gd_rt_follow {
+    GD_RT_FOLLOW_ABSENT = 0,
+    GD_RT_FOLLOW_PARTIAL = 1,
+    GD_RT_FOLLOW_COMPLETE = 2
+} gd_rt_follow;
+
+/* What the recording is doing: a framework's hook decides by it when to look. */
+typedef struct gd_rt_status {
+    uint32_t size;
+    uint32_t level; /* 0 off, 1 history, 2 light, 3 standard, 4 full */
+    uint32_t window; /* number of the open recording window; 0 = none was asked for, or it is closed */
+    uint32_t open_captures;
+    uint32_t open_steps; /* step ranges that some thread is in */
+    uint32_t flushes; /* changes whenever everything held back is wanted */
+    uint64_t execs; /* executables instantiated so far */
+    uint64_t replays; /* launches of executables so far */
+} gd_rt_status;
+
 /* The table. Pointers are never NULL. Lives as long as the process. */
 typedef struct gd_rt_table {
     uint32_t size;
@@ -307,9 +355,21 @@ typedef struct gd_rt_table {
     /* Bit 0: device activity is wanted; a runtime may skip `activity` (and its clock reads) while it is 0.
      * Bit 1: also the nodes of replays one by one; else a replay is one GRAPH record, and its collectives. */
     uint32_t (*activity_wanted)(void);
+    /* For hooks of frameworks. */
+    void (*block)(const gd_rt_block* block);
+    /* From `from_ns` on (0 = now) its blocks are followed this well; may be said afterwards. */
+    void (*block_coverage)(gd_rt_follow state, int64_t from_ns, const char* reason);
+    void (*status)(gd_rt_status* status); /* status->size is set by the caller */
+    /* 1: another profiler of this process is about to take the device's profiling interface, on this thread;
+     * 0: it has given it back. Returns 1 when the collector let go of it (or has it again). */
+    uint32_t (*other_profiler)(uint32_t active);
 } gd_rt_table;
 
-/* Exported by the collector. NULL when the version or the clock cannot be served. */
+/*
+ * Exported by the collector. NULL when the version or the clock cannot be served. `runtime_name` NULL: the
+ * caller is no runtime but a hook in a process whose runtime is followed otherwise (CUDA's through CUPTI); it
+ * gets the table, and nothing is said about the process.
+ */
 typedef const gd_rt_table* (*gd_rt_attach_fn)(uint32_t version, const char* runtime_name, clockid_t clock);
 
 /*

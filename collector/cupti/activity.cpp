@@ -56,6 +56,11 @@ bool Activity::start() noexcept {
             "not");
         return false;
     }
+    return registerCallbacks();
+}
+
+bool Activity::registerCallbacks() noexcept {
+    const CuptiApi& api = cuptiApi();
     if (api.activityRegisterTimestampCallback(clockNs) != CUPTI_SUCCESS
         || api.activityRegisterCallbacks(bufferRequested, bufferCompleted) != CUPTI_SUCCESS) {
         sink::issue(raw::IssueSeverity::Error, "activity_refused",
@@ -64,6 +69,28 @@ bool Activity::start() noexcept {
     }
     m_started.store(true, std::memory_order_release);
     return true;
+}
+
+void Activity::pause() noexcept {
+    if (!m_started.exchange(false, std::memory_order_acq_rel)) {
+        return;
+    }
+    {
+        const std::lock_guard lock(m_mutex);
+        // Executables made unseen from now on could crash under GRAPH_TRACE: it stays off for good.
+        m_policy.unknownExecLaunched();
+        m_policy.setLevel(raw::RecordingLevel::Off, sink::nowNs());
+        apply();
+        reportCoverage(m_policy.wanted());
+    }
+    learnLegacyStreams();
+    cuptiApi().activityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); // also buffers that are not full
+}
+
+void Activity::resume() noexcept {
+    if (m_layout != RecordLayout::Unknown) {
+        registerCallbacks();
+    }
 }
 
 void Activity::setLevel(raw::RecordingLevel level) noexcept {

@@ -28,6 +28,10 @@ public:
     /// be read.
     bool start() noexcept;
     void setLevel(raw::RecordingLevel level) noexcept;
+    /// Switches everything off, delivers what is there and leaves CUPTI's buffers to another profiler.
+    void pause() noexcept;
+    /// After pause(), before setLevel(): takes buffers and clock back.
+    void resume() noexcept;
 
     void instantiateBegan() noexcept;
     /// Inside an instantiate. Returns whether the executable may be launched with GRAPH_TRACE on.
@@ -57,6 +61,7 @@ private:
         std::size_t bytes, std::size_t validBytes);
     static std::uint64_t streamName(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept;
 
+    bool registerCallbacks() noexcept;
     void apply() noexcept; ///< m_mutex held
     void enable(CUpti_ActivityKind kind, bool on) noexcept;
     void noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept;

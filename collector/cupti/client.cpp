@@ -117,6 +117,17 @@ bool Client::subscribe() noexcept {
         }
         const bool taken = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
             || result == CUPTI_ERROR_MAX_LIMIT_REACHED;
+        if (m_yielded.load(std::memory_order_acquire)) {
+            if (m_saidNotGivenBack.exchange(true, std::memory_order_relaxed)) {
+                return false;
+            }
+            reportCoverage(false, "PyTorch's profiler used CUPTI and keeps it (--with-profiler=yield)");
+            session::sink::issue(raw::IssueSeverity::DataLoss, "cupti_not_given_back",
+                "PyTorch's profiler has ended and keeps CUPTI: from its first use on, CUDA calls and device "
+                "activity are "
+                "not recorded (--with-profiler=keep turns that round)");
+            return false;
+        }
         say(taken ? "second_subscriber" : "subscribe_failed",
             taken ? why : std::string("CUPTI refused: ") + (text != nullptr ? text : "unknown error"));
     } catch (...) { }
@@ -175,6 +186,9 @@ void Client::followCaptures() noexcept {
         m_launchesGivenUp.store(false, std::memory_order_relaxed);
     }
     const session::SpinGuard guard(m_enableLock);
+    if (!subscribed()) {
+        return;
+    }
     // Read again under the lock: of two threads that begin and end captures the later one decides.
     const bool on = m_callsOn && session::sink::openCaptures() > 0
         && !m_launchesGivenUp.load(std::memory_order_relaxed);
@@ -184,6 +198,57 @@ void Client::followCaptures() noexcept {
     m_launchesOn = on;
     enableCalls(on, true);
     m_launchesSinceNs.store(on ? session::sink::nowNs() : 0, std::memory_order_relaxed);
+}
+
+bool Client::otherProfiler(bool active) noexcept {
+    if (active) {
+        const bool has = subscribed();
+        if (has) {
+            letGo();
+        }
+        return has;
+    }
+    return m_yielded.load(std::memory_order_acquire) && takeAgain();
+}
+
+void Client::letGo() noexcept {
+    Activity::instance().pause();
+    {
+        const session::SpinGuard guard(m_enableLock);
+        m_subscribed.store(false, std::memory_order_release);
+        m_callsOn = m_launchesOn = false;
+        m_launchesSinceNs.store(0, std::memory_order_relaxed);
+    }
+    // Not under the lock: it may wait for callbacks that are running, and those may want the lock.
+    cuptiApi().unsubscribe(m_subscriber);
+    m_yielded.store(true, std::memory_order_release);
+    session::sink::forgetOpenCaptures();
+    reportCoverage(false, "PyTorch's profiler used CUPTI (--with-profiler=yield)");
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+        std::fputs("graphdoctor: PyTorch's profiler takes CUPTI over; from here on this process's CUDA calls "
+                   "and device "
+                   "activity are not recorded (--with-profiler=keep turns that round)\n",
+            stderr);
+    }
+    session::sink::issue(raw::IssueSeverity::DataLoss, "yielded_to_profiler",
+        "PyTorch's profiler took CUPTI over: CUDA calls and device activity of that time are in its trace, "
+        "not in this "
+        "one (--with-profiler=keep turns that round)");
+}
+
+bool Client::takeAgain() noexcept {
+    if (!subscribe()) {
+        return false;
+    }
+    m_yielded.store(false, std::memory_order_release);
+    Activity::instance().resume();
+    const raw::RecordingLevel level = session::sink::level();
+    setLevel(level);
+    const bool on = level != raw::RecordingLevel::Off;
+    reportCoverage(on, on ? "" : "recording is off");
+    Activity::instance().setLevel(level);
+    return true;
 }
 
 void Client::tick(std::int64_t nowNs) noexcept {

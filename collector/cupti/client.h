@@ -32,6 +32,10 @@ public:
     /// Called about every 50 ms: gives launch callbacks up when a capture stays open for kLaunchWindowNs.
     void tick(std::int64_t nowNs) noexcept;
 
+    /// Another profiler of this process wants CUPTI, which has room for one subscriber: true unsubscribes,
+    /// false subscribes again. Returns whether that worked. On a thread of the job, outside captures.
+    bool otherProfiler(bool active) noexcept;
+
     void nodeParamsUnreadable() noexcept;
 
     /// Ordinal of the context's device; asks CUPTI the first time.
@@ -42,6 +46,8 @@ private:
     static constexpr std::int64_t kLaunchWindowNs = 60'000'000'000;
 
     bool subscribe() noexcept;
+    void letGo() noexcept;
+    bool takeAgain() noexcept;
     void enableCalls(bool on, bool launches) noexcept;
     void enableResources() noexcept;
 
@@ -51,6 +57,8 @@ private:
     session::SpinLock m_enableLock; ///< cuptiEnableCallback wants its callers one after the other
     bool m_callsOn = false;
     bool m_launchesOn = false;
+    std::atomic<bool> m_yielded{false};
+    std::atomic<bool> m_saidNotGivenBack{false};
     std::atomic<std::int64_t> m_launchesSinceNs{0}; ///< 0 = off
     std::atomic<bool> m_launchesGivenUp{false};
     std::atomic<bool> m_unreadableSeen{false};

@@ -13,6 +13,7 @@ namespace gd::cupti {
     X(subscribe, "cuptiSubscribe", CUptiResult(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*))          \
     X(subscribeV2, "cuptiSubscribe_v2",                                                                      \
         CUptiResult(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, CUpti_SubscriberParams*))            \
+    X(unsubscribe, "cuptiUnsubscribe", CUptiResult(CUpti_SubscriberHandle))                                  \
     X(enableCallback, "cuptiEnableCallback",                                                                 \
         CUptiResult(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId))          \
     X(getResultString, "cuptiGetResultString", CUptiResult(CUptiResult, const char**))                       \

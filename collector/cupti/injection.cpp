@@ -84,7 +84,15 @@ void atExit() noexcept {
     }
 }
 
-constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush};
+bool otherProfiler(bool active) noexcept {
+    if (getpid() != g_startedIn) {
+        return false;
+    }
+    const InsideGuard guard(ThreadCalls::current());
+    return Client::instance().otherProfiler(active);
+}
+
+constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush, false, otherProfiler};
 
 } // namespace
 

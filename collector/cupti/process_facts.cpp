@@ -134,7 +134,6 @@ void reportCoverage(bool looking, const char* reason) noexcept {
     state(CoverageSource::launch_callbacks, CoverageState::Partial, "only while a capture is open");
     state(CoverageSource::node_params, CoverageState::Complete, "");
     state(CoverageSource::memory, CoverageState::Complete, "");
-    state(CoverageSource::framework_allocator, CoverageState::Absent, "not recorded in this version");
     // NVTX calls this library when the first range is opened; a job without ranges misses nothing.
     const char* nvtx = std::getenv("NVTX_INJECTION64_PATH");
     const char* own = std::getenv("CUDA_INJECTION64_PATH");

@@ -53,6 +53,7 @@ enum class RecordKind : std::uint16_t {
     Free = 61,
     MemoryPool = 62,
     MemorySample = 63,
+    FrameworkBlock = 64,
     // device activity (records_activity.h)
     KernelShape = 70,
     Kernel = 71,

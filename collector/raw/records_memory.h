@@ -61,4 +61,20 @@ struct MemorySample {
 };
 static_assert(Record<MemorySample>);
 
+/// What happened to one block of a framework's caching allocator, told afterwards: records of one process
+/// come in order of time for each device, but later than other records of that time. Since version 2.
+struct FrameworkBlock {
+    static constexpr RecordKind kKind = RecordKind::FrameworkBlock;
+    RecordHeader header;
+    std::int64_t timeNs;
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint64_t stream; ///< the framework's own handle of the stream the block belongs to
+    std::uint64_t pool; ///< 0 = the default pool; others are pools of graphs
+    StackRef stack; ///< Python frames only
+    std::uint16_t event; ///< gd_rt_block_event
+    std::uint16_t device;
+};
+static_assert(Record<FrameworkBlock>);
+
 } // namespace gd::raw

@@ -28,6 +28,10 @@ inline constexpr char kEnvRemoteSpool[]
     = "GRAPHDOCTOR_REMOTE_SPOOL"; ///< <output>.spool, for processes elsewhere
 inline constexpr char kEnvPollMs[]
     = "GRAPHDOCTOR_POLL_MS"; ///< test use: how often the control page is read, default 50
+inline constexpr char kEnvFrameworkHooks[]
+    = "GRAPHDOCTOR_FRAMEWORK_HOOKS"; ///< --framework-hooks: "auto" or "off", for the entry on PYTHONPATH
+inline constexpr char kEnvWithProfiler[]
+    = "GRAPHDOCTOR_WITH_PROFILER"; ///< --with-profiler: "yield" or "keep", for the entry on PYTHONPATH
 inline constexpr char kEnvCupti[] = "GRAPHDOCTOR_CUPTI"; ///< test use: path of the libcupti to load
 
 } // namespace gd::raw

@@ -127,6 +127,23 @@ std::uint32_t activityWanted() {
     return (level >= RecordingLevel::Light ? 1u : 0u) | (nodes ? 2u : 0u);
 }
 
+void block(const gd_rt_block* block) {
+    sink::frameworkBlock(current(block));
+}
+void blockCoverage(gd_rt_follow state, std::int64_t fromNs, const char* reason) {
+    sink::frameworkCoverage(
+        state <= GD_RT_FOLLOW_COMPLETE ? static_cast<CoverageState>(state) : CoverageState::Absent, fromNs,
+        reason != nullptr ? reason : "");
+}
+void status(gd_rt_status* status) {
+    gd_rt_status now = sink::frameworkStatus();
+    now.size = status->size;
+    std::memcpy(status, &now, now.size < sizeof now ? now.size : sizeof now);
+}
+std::uint32_t otherProfiler(std::uint32_t active) {
+    return session::otherProfiler(active != 0) ? 1 : 0;
+}
+
 constexpr gd_rt_table kTable{
     sizeof(gd_rt_table),
     GD_RT_VERSION,
@@ -148,6 +165,10 @@ constexpr gd_rt_table kTable{
     &commOp,
     &range,
     &activityWanted,
+    &block,
+    &blockCoverage,
+    &status,
+    &otherProfiler,
 };
 
 void opened() noexcept {
@@ -196,9 +217,11 @@ extern "C" __attribute__((visibility("default"))) const gd_rt_table* graphdoctor
     if (version == 0 || version > GD_RT_VERSION || clock != CLOCK_MONOTONIC) {
         return nullptr;
     }
-    if (attachedName[0] == '\0' && runtimeName != nullptr) {
-        std::strncpy(attachedName, runtimeName, sizeof attachedName - 1);
+    if (runtimeName != nullptr) {
+        if (attachedName[0] == '\0') {
+            std::strncpy(attachedName, runtimeName, sizeof attachedName - 1);
+        }
+        gd::session::registerSource(&kHooks);
     }
-    gd::session::registerSource(&kHooks);
     return &kTable;
 }

@@ -24,10 +24,15 @@ struct SourceHooks {
     /// `opened` and `levelChanged` only write records. Then the thread that opens the session waits for them,
     /// so that also a process of a few milliseconds says what was looked at.
     bool isQuick = false;
+    /// Another profiler of this process is about to take what this source needs (true), or has given it back.
+    /// Called on a thread of the job, outside captures. Returns whether the source let go (or has it again).
+    bool (*otherProfiler)(bool active) noexcept = nullptr;
 };
 inline constexpr unsigned kMaxSources = 8;
 /// At most kMaxSources; the struct must have static storage. Opens no spool.
 void registerSource(const SourceHooks* hooks) noexcept;
+/// Asks every source; false when there is none that has to do with it, or one refused.
+bool otherProfiler(bool active) noexcept;
 
 /// One Python frame as text, innermost first.
 struct PythonFrameText {

@@ -7,6 +7,7 @@
 #include "collector/session/open_spool.h"
 #include "collector/session/process_facts.h"
 #include "collector/session/session.h"
+#include "collector/session/sink.h"
 #include "collector/session/system.h"
 
 #include <cstdlib>
@@ -55,6 +56,7 @@ void Keeper::loop() noexcept {
     m_opened = m_session.window.isSet() && m_level > raw::RecordingLevel::History ? 1 : 0;
     m_window = m_pageWindow + m_opened;
     writeControlState();
+    sayNoCachingAllocator(m_session);
     pollModules(true);
     sayPython();
     if (stackWalker() == nullptr) {
@@ -151,6 +153,7 @@ void Keeper::pollControlPage() noexcept {
                 source(i)->flush();
             }
         }
+        m_session.framework.flushes.fetch_add(1, std::memory_order_relaxed);
         m_session.flushWanted.fetch_add(1, std::memory_order_release);
     }
 }
@@ -160,12 +163,7 @@ void Keeper::changeLevel(raw::RecordingLevel level, std::uint32_t window) noexce
     m_window = window;
     if (level == raw::RecordingLevel::Off) {
         publishLevel(level);
-        m_session.offCount.fetch_add(1, std::memory_order_relaxed);
-        // What happens from now on is not seen: an open capture may end, so it must not look as if it never
-        // did.
-        SpinGuard guard(m_session.captureLock);
-        m_session.captures.forget();
-        m_session.openCaptures.store(0, std::memory_order_relaxed);
+        sink::forgetOpenCaptures();
     }
     writeControlState();
     if (level != raw::RecordingLevel::Off) {
@@ -174,6 +172,8 @@ void Keeper::changeLevel(raw::RecordingLevel level, std::uint32_t window) noexce
 }
 
 void Keeper::writeControlState() noexcept {
+    m_session.framework.window.store(
+        m_level > raw::RecordingLevel::History ? m_window : 0, std::memory_order_relaxed);
     raw::ControlState record{};
     record.timeNs = monotonicNs();
     record.level = static_cast<std::uint32_t>(m_level);
@@ -192,6 +192,7 @@ void Keeper::pollModules(bool first) noexcept {
             record.path = m_session.strings.string(module.path);
             record.buildId = m_session.strings.string(module.buildId);
             m_session.ring.appendHistory(record);
+            noteFrameworkLibrary(m_session, module.path);
         }
     } catch (...) {
         writeIssue(m_session, raw::IssueSeverity::DataLoss, "modules_unknown",

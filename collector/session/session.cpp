@@ -322,6 +322,16 @@ void registerSource(const SourceHooks* hooks) noexcept {
     }
 }
 
+bool otherProfiler(bool active) noexcept {
+    bool all = false;
+    for (unsigned i = 0; i < sourceCount(); ++i) {
+        if (source(i)->otherProfiler != nullptr) {
+            all = source(i)->otherProfiler(active);
+        }
+    }
+    return all;
+}
+
 unsigned sourceCount() noexcept {
     return registeredCount.load(std::memory_order_acquire);
 }

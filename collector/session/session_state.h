@@ -5,6 +5,7 @@
 #include "collector/raw/records_coverage.h"
 #include "collector/session/capture_machine.h"
 #include "collector/session/flat_map.h"
+#include "collector/session/framework_note.h"
 #include "collector/session/interner.h"
 #include "collector/session/pointer_map.h"
 #include "collector/session/recording_window.h"
@@ -88,7 +89,7 @@ struct SessionState {
     SpinLock captureLock;
     CaptureMachine captures{captureHistory};
     std::atomic<std::uint32_t> openCaptures{0};
-    std::atomic<std::uint32_t> offCount{0}; ///< how often the level went off
+    std::atomic<std::uint32_t> offCount{0}; ///< how often calls went unseen from then on
 
     SpinLock memoryLock;
     PointerMap driverMemory;
@@ -105,6 +106,9 @@ struct SessionState {
     regex_t stepPattern;
     bool hasStepPattern = false;
     std::atomic<std::uint64_t> stepsEnded{0}; ///< outermost step ranges of all threads
+    std::atomic<std::uint32_t> openSteps{0}; ///< step ranges some thread is in
+
+    FrameworkNote framework;
 
     RecordingWindow window;
     std::atomic<std::uint32_t> keeperWake{0}; ///< futex of the collector's own thread

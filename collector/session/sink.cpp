@@ -39,6 +39,15 @@ std::uint32_t openCaptures() noexcept {
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;
 }
 
+void forgetOpenCaptures() noexcept {
+    if (SessionState* session = currentSession(); session != nullptr) {
+        session->offCount.fetch_add(1, std::memory_order_relaxed);
+        SpinGuard guard(session->captureLock);
+        session->captures.forget();
+        session->openCaptures.store(0, std::memory_order_relaxed);
+    }
+}
+
 std::uint64_t captureOf(std::uint64_t stream) noexcept {
     SessionState* session = currentSession();
     if (session == nullptr || session->openCaptures.load(std::memory_order_relaxed) == 0) {

@@ -35,6 +35,9 @@ std::int64_t nowNs() noexcept;
 
 /// Captures now open in this process. Launch callbacks are evidence while it is not 0.
 std::uint32_t openCaptures() noexcept;
+/// What happens from now on is not seen: an open capture may end, so it must not look as if it never did.
+/// Open calls are forgotten, too.
+void forgetOpenCaptures() noexcept;
 /// The open capture that `stream` is a member of, 0 = none.
 std::uint64_t captureOf(std::uint64_t stream) noexcept;
 
@@ -68,6 +71,11 @@ void exec(gd_rt_life life, const gd_rt_exec& exec, bool traceable = true) noexce
 /// Parameter words that lie in a live allocation at this moment become pointers, the rest scalars. A kernel
 /// node whose parameters cannot be read: `param_count` > 0 and `param_data` NULL.
 void nodeParams(const gd_rt_node_params& params) noexcept;
+
+/// What a hook of a framework tells and asks (see the runtime table).
+void frameworkBlock(const gd_rt_block& block) noexcept;
+void frameworkCoverage(raw::CoverageState state, std::int64_t fromNs, std::string_view reason) noexcept;
+gd_rt_status frameworkStatus() noexcept;
 
 void alloc(const gd_rt_memory& memory) noexcept;
 void free(const gd_rt_memory& memory) noexcept;

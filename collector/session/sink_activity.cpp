@@ -172,9 +172,13 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     if (range.op == GD_RT_RANGE_PUSH) {
         isStep = record.name != 0 && isStepName(session, record.name, name);
         pushRange(thread, record.domain, record.name, name, isStep);
+        if (isStep) {
+            session.openSteps.fetch_add(1, std::memory_order_relaxed);
+        }
     } else if (range.op == GD_RT_RANGE_POP) {
         isStep = popRange(thread, record.domain);
         if (isStep) {
+            session.openSteps.fetch_sub(1, std::memory_order_relaxed);
             stepEnded(session, thread);
         }
     }

@@ -250,6 +250,9 @@ void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
     if (!popCall(thread, call, enter)) {
         enter.startNs = endNs;
     }
+    if (call.api == GD_API_GRAPH_LAUNCH) {
+        session.framework.replays.fetch_add(1, std::memory_order_relaxed);
+    }
     const bool failed = CaptureMachine::isFailure(result);
     const bool capturing = session.openCaptures.load(std::memory_order_relaxed) != 0;
     const bool joins = capturing && call.api == GD_API_STREAM_WAIT_EVENT;

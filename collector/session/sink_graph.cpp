@@ -279,6 +279,9 @@ void exec(gd_rt_life life, const gd_rt_exec& exec, bool traceable) noexcept {
             const GraphNote* from = session.graphs.find(exec.graph);
             record.nodes = from != nullptr ? from->nodes : 0;
             GraphNote* note = exec.result == 0 ? session.execs.insert(exec.exec) : nullptr;
+            if (life != GD_RT_UPDATED && exec.result == 0) {
+                session.framework.execs.fetch_add(1, std::memory_order_relaxed);
+            }
             if (note != nullptr && from != nullptr) {
                 note->capture = from->capture;
             }

@@ -31,7 +31,8 @@ optional<std::int64_t> orNull(std::int64_t id) {
 }
 
 constexpr const char* kSources[] = {"callbacks", "launch_callbacks", "node_params", "graph_trace",
-    "node_activity", "eager_kernel_activity", "memory", "sync", "nvtx", "comm_ops", "stacks_native"};
+    "node_activity", "eager_kernel_activity", "memory", "framework_allocator", "sync", "nvtx", "comm_ops",
+    "stacks_native"};
 
 } // namespace
 

@@ -4,7 +4,8 @@
 usage: replay_faults.py sync|freed|side CASE
   sync broken      waits for the device and works on the host between replays
   sync healthy     replays back to back, one wait at the end
-  freed broken     the captured input is freed, its memory given back to the driver, and the graph replayed
+  freed broken     the captured input is let go of, its memory given back to the driver, and the graph replayed
+  freed cached     the same without empty_cache(): the block stays in PyTorch's cache and goes to the next tensor
   freed healthy    the input stays
   side broken      inside the capture a kernel goes to a stream that was never forked into it
   side healthy     the side stream is forked and joined
@@ -58,9 +59,14 @@ def sync(broken):
     torch.cuda.synchronize()
 
 
-def freed(broken):
-    # Larger than what the caching allocator keeps in shared segments, so that the free reaches the driver.
-    static = torch.randn(32 * 1024 * 1024, device="cuda")
+def load_batch():
+    # Larger than what the caching allocator keeps in shared segments, so that a free can reach the driver.
+    return torch.randn(32 * 1024 * 1024, device="cuda")
+
+
+def freed(case):
+    broken = case != "healthy"
+    static = load_batch()
     out = torch.zeros(1024, device="cuda")
 
     def work():
@@ -71,10 +77,11 @@ def freed(broken):
     torch.cuda.synchronize()
     if broken:
         work = None
-        del static
         mark()
-        torch.cuda.empty_cache()
-        static = torch.zeros(32 * 1024 * 1024, device="cuda")  # most likely the same address again
+        del static
+        if case == "broken":
+            torch.cuda.empty_cache()
+        static = load_batch()  # most likely the same address again
     try:
         for _ in range(5):
             graph.replay()
@@ -82,8 +89,9 @@ def freed(broken):
     except RuntimeError:
         if not broken:
             raise
-    if broken:  # the context may be beyond repair, and then nothing that cleans up ends well
+    if case == "broken":  # the context may be beyond repair, and then nothing that cleans up ends well
         print("done", flush=True)
+        time.sleep(0.5)  # what a hook collects is handed over by now
         os._exit(0)
 
 
@@ -124,7 +132,10 @@ def side(broken):
 
 def main():
     torch.manual_seed(1)
-    {"sync": sync, "freed": freed, "side": side}[sys.argv[1]](sys.argv[2] == "broken")
+    if sys.argv[1] == "freed":
+        freed(sys.argv[2])
+    else:
+        {"sync": sync, "side": side}[sys.argv[1]](sys.argv[2] == "broken")
     print("done")
 
 

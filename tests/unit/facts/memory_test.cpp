@@ -42,7 +42,7 @@ protected:
     StalePointerTest() { trace.capturedGraph(1, 100, 200, {}, "step/cycle"); }
 
     void pointInto(std::int64_t allocation, std::int64_t address = 0x1040) {
-        node = trace.node({.graph = 1, .capture = 1, .name = "residual_add"});
+        node = trace.node({.graph = 1, .capture = 1, .createdNs = 150, .name = "residual_add"});
         trace.pointer(node, address, allocation, 2);
         for (const std::int64_t t : {10, 20, 30})
             trace.replay(1, t * kUs, t * kUs + 10, t * kUs + 20, t * kUs + 100);
@@ -96,9 +96,62 @@ TEST_F(StalePointerTest, ABlockHandedOutByAnotherPoolIsStale) {
 }
 
 TEST_F(StalePointerTest, ABlockFreedWhileCapturingIsTheCapturesBusiness) {
-    pointInto(trace.allocation(0x1000, 256, 50, {.kind = "framework", .freeNs = 150}));
+    pointInto(trace.allocation(0x1000, 256, 120, {.kind = "framework", .freeNs = 160}));
     build(trace);
     EXPECT_EQ(rows(), 0);
+}
+
+// What a hook of a framework tells: blocks inside an allocation of the driver, to which the pointer belongs.
+TEST_F(StalePointerTest, ABlockInsideTheDriversAllocationIsFreedInTheCache) {
+    const auto where = trace.stack({"load@7"});
+    const auto free = trace.stack({"let_go@9"});
+    trace.allocation(
+        0x1000, 256, 60, {.stack = where, .freeStack = free, .kind = "framework", .freeNs = 15 * kUs});
+    const std::int64_t owner = trace.allocation(0x1000, 128, 16 * kUs, {.stack = where, .kind = "framework"});
+    pointInto(trace.allocation(0x0, 0x10000, 50, {}));
+    build(trace);
+    EXPECT_EQ(rows(), 1);
+    EXPECT_EQ(trace.number("SELECT replays FROM stale_pointer"), 2);
+    EXPECT_EQ(trace.number("SELECT bytes FROM stale_pointer"), 256);
+    EXPECT_EQ(trace.number("SELECT owner_allocation_id FROM stale_pointer"), owner);
+    EXPECT_EQ(trace.number("SELECT free_stack_id FROM stale_pointer"), free);
+    EXPECT_NE(trace.text("SELECT alloc_place FROM stale_pointer").find(":7 in load"), std::string::npos);
+    EXPECT_EQ(trace.text("SELECT confidence FROM stale_pointer"), "medium");
+}
+
+TEST_F(StalePointerTest, ABlockThatTheDriverFreedTooIsGoneForSure) {
+    trace.allocation(0x1000, 256, 60, {.kind = "framework", .freeNs = 14 * kUs});
+    pointInto(trace.allocation(0x0, 0x10000, 50, {.freeNs = 15 * kUs}));
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT free_ns FROM stale_pointer"), 14 * kUs);
+    EXPECT_EQ(trace.text("SELECT confidence FROM stale_pointer"), "high");
+}
+
+TEST_F(StalePointerTest, OnlyTheBlockOfThatTimeCounts) {
+    trace.allocation(0x1000, 256, 60, {.kind = "framework", .freeNs = 90}); // before the capture
+    trace.allocation(0x1000, 256, 95, {.kind = "framework"}); // what the node points to
+    trace.allocation(0x2000, 256, 96, {.kind = "framework", .freeNs = 15 * kUs}); // its neighbour
+    pointInto(trace.allocation(0x0, 0x10000, 50, {}));
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(StalePointerTest, ABlockFromBeforeTheCaptureDoesNotBecomeTheGraphs) {
+    trace.allocation(0x1000, 256, 60, {.kind = "framework", .freeNs = 180});
+    pointInto(trace.allocation(0x0, 0x10000, 50, {}));
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT replays FROM stale_pointer"), 3);
+}
+
+TEST_F(StalePointerTest, WatchedOnlyWhereTheFrameworkWasFollowed) {
+    pointInto(trace.allocation(0x1000, 256, 50, {}));
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT known FROM memory_watch"), 1);
+    trace.sql("INSERT INTO coverage VALUES (1, 'framework_allocator', 15000, 100000, 'partial', 'not handed "
+              "over')");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT known FROM memory_watch"), 0);
+    EXPECT_EQ(trace.text("SELECT why FROM memory_watch"), "not handed over");
 }
 
 TEST_F(StalePointerTest, AnUpdateGivesNewPointers) {

@@ -241,6 +241,40 @@ TEST_F(RoundTrip, MemoryAndItsEnd) {
         "3|5|6|NULL");
 }
 
+TEST_F(RoundTrip, BlocksOfAFrameworkBecomeLives) {
+    auto& b = builder();
+    raw::Alloc alloc{};
+    alloc.timeNs = kStart + 1;
+    alloc.allocation = 7;
+    alloc.address = 1000;
+    alloc.bytes = 4096;
+    alloc.kind = GD_RT_MEMORY_DEVICE;
+    b.history(alloc);
+    const auto block
+        = [&](std::int64_t at, gd_rt_block_event event, std::uint64_t address, std::uint64_t pool) {
+              raw::FrameworkBlock record{};
+              record.timeNs = kStart + at;
+              record.address = address;
+              record.bytes = 64;
+              record.pool = pool;
+              record.event = static_cast<std::uint16_t>(event);
+              b.history(record);
+          };
+    block(10, GD_RT_BLOCK_LIVE, 1000, 0);
+    block(11, GD_RT_BLOCK_ALLOCATED, 2000, 5);
+    block(20, GD_RT_BLOCK_FREE_REQUESTED, 1000, 0);
+    block(25, GD_RT_BLOCK_FREE_COMPLETED, 1000, 0);
+    block(30, GD_RT_BLOCK_ALLOCATED, 1000, 0);
+    block(40, GD_RT_BLOCK_ALLOCATED, 2000, 5); // its free was not seen
+    block(50, GD_RT_BLOCK_FREE_REQUESTED, 3000, 0); // nor was this one's allocation
+    finish();
+    EXPECT_THAT(
+        rows("SELECT allocation_id, device_id, address, bytes, pool_id, alloc_ns, free_ns FROM allocation "
+             "WHERE kind = 'framework' ORDER BY allocation_id"),
+        ElementsAre("8|0|1000|64|NULL|10|20", "9|0|2000|64|5|11|40", "10|0|1000|64|NULL|30|NULL",
+            "11|0|2000|64|5|40|NULL"));
+}
+
 TEST_F(RoundTrip, RangesArePairedPerThreadAndDomain) {
     auto& b = builder();
     const auto push = [&](std::int64_t at, const char* name, const char* domain) {

@@ -40,6 +40,7 @@ static_assert(is<ApiEnter>(RecordKind::ApiEnter, 48) && is<ApiCall>(RecordKind::
 static_assert(is<CaptureBegin>(RecordKind::CaptureBegin, 48) && is<CaptureJoin>(RecordKind::CaptureJoin, 56));
 static_assert(is<CaptureFail>(RecordKind::CaptureFail, 96) && is<CaptureEnd>(RecordKind::CaptureEnd, 72));
 static_assert(is<ThreadCaptureMode>(RecordKind::ThreadCaptureMode, 24));
+static_assert(is<FrameworkBlock>(RecordKind::FrameworkBlock, 56));
 static_assert(is<GraphEdge>(RecordKind::GraphEdge, 32));
 static_assert(is<Kernel>(RecordKind::Kernel, 56) && is<GraphTrace>(RecordKind::GraphTrace, 48));
 static_assert(is<Memcpy>(RecordKind::Memcpy, 64) && is<Memset>(RecordKind::Memset, 64));

@@ -36,6 +36,26 @@ TEST(Environment, SetsWhatTheCollectorServes) {
     EXPECT_TRUE(plan.kept.empty());
 }
 
+TEST(Environment, PutsThePythonEntryFirstAndOnce) {
+    EnvironmentWish with = wish();
+    with.pythonEntry = "/gd/python";
+    with.frameworkHooks = "auto";
+    const auto pathAfter = [&](const gd::test::Variables& variables) {
+        const EnvironmentPlan plan = planEnvironment(with, variables);
+        const auto found = std::find_if(plan.set.begin(), plan.set.end(),
+            [](const auto& variable) { return variable.first == "PYTHONPATH"; });
+        return found == plan.set.end() ? std::string("unset") : found->second;
+    };
+    EXPECT_EQ(pathAfter({}), "/gd/python");
+    EXPECT_EQ(pathAfter({{{"PYTHONPATH", ""}}}), "/gd/python");
+    EXPECT_EQ(pathAfter({{{"PYTHONPATH", "/a:/b"}}}), "/gd/python:/a:/b");
+    EXPECT_EQ(pathAfter({{{"PYTHONPATH", "/gd/python:/a"}}}), "/gd/python:/a");
+    EXPECT_THAT(planEnvironment(with, gd::test::Variables{}).set,
+        Contains(Pair("GRAPHDOCTOR_FRAMEWORK_HOOKS", "auto")));
+    with.pythonEntry.clear();
+    EXPECT_EQ(pathAfter({{{"PYTHONPATH", "/a"}}}), "unset");
+}
+
 TEST(Environment, KeepsVariablesOfAnotherTool) {
     const EnvironmentPlan plan = planEnvironment(wish(),
         gd::test::Variables{

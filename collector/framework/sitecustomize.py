@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GraphDoctor's entry on PYTHONPATH: waits for `import torch`, then runs the job's own sitecustomize.
+
+Python imports the first module of this name at its start. This one leaves sys.path as it would be without it and hands
+over to the next, so that a program sees no difference. Children inherit PYTHONPATH and come through here again.
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class AfterTorch(object):
+    """First in sys.meta_path until torch has been imported; finds nothing itself."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                self.follow(spec.loader)
+                return spec
+        return None
+
+    def follow(self, loader):
+        """Has this one loader object call us after it ran torch's code; its class stays as it is."""
+        run = getattr(loader, "exec_module", None)
+        if run is None:
+            return
+
+        def exec_module(module):
+            loader.__dict__.pop("exec_module", None)
+            run(module)
+            self.loaded(module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            pass  # a loader that takes no attributes: no hook, and the trace says so
+
+    def loaded(self, torch):
+        try:
+            sys.meta_path.remove(self)
+        except ValueError:
+            return  # a second import of torch
+        try:
+            import importlib.util
+
+            spec = importlib.util.spec_from_file_location("_graphdoctor_torch",
+                                                          os.path.join(HERE, "graphdoctor_torch.py"))
+            hook = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(hook)
+            hook.start(torch)
+        except Exception as error:
+            sys.stderr.write("graphdoctor: PyTorch's allocator is not followed: %s: %s\n"
+                             % (type(error).__name__, error))
+
+
+def leave_path():
+    """Takes this folder out of sys.path; the environment keeps it for children."""
+    for entry in list(sys.path):
+        if isinstance(entry, str) and os.path.abspath(entry) == HERE:
+            sys.path.remove(entry)
+            sys.path_importer_cache.pop(entry, None)
+
+
+def run_next():
+    """The job's own sitecustomize, when there is one; its errors are Python's to report."""
+    own = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if getattr(error, "name", "sitecustomize") != "sitecustomize":
+            raise
+        if own is not None:
+            sys.modules["sitecustomize"] = own
+
+
+leave_path()
+if sys.version_info >= (3, 8) and os.environ.get("GRAPHDOCTOR_SPOOL"):
+    sys.meta_path.insert(0, AfterTorch())
+run_next()

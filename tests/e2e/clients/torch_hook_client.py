@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job for GraphDoctor's PyTorch hook that runs without a GPU: the stand-in for torch gives blocks of a caching
+allocator, and the graph whose node points into one is reported through the tool interface.
+
+usage: torch_hook_client.py freed|healthy|exit|overflow|own|plain
+  freed     the block is freed and handed out again before the last launches
+  healthy   the block stays
+  exit      as freed, then waits and ends by _exit(0)
+  overflow  as healthy, with more allocations than the history holds
+  own       records and reads a memory history of its own
+  plain     prints what the interpreter looks like
+"""
+import ctypes
+import os
+import sys
+import time
+
+u16, u32, u64, i32, i64 = ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
+GRAPH, EXEC, NODE, STREAM = 11, 12, 13, 7
+GRAPH_INSTANTIATE, GRAPH_LAUNCH = 120, 130
+
+
+class Api(ctypes.Structure):
+    _fields_ = [("size", u32), ("api", u32), ("correlation", u64), ("device", u32), ("mode", u32), ("stream", u64),
+                ("event", u64), ("graph", u64), ("exec", u64), ("ptr", u64), ("bytes", u64)]
+
+
+class Graph(ctypes.Structure):
+    _fields_ = [("size", u32), ("reserved", u32), ("graph", u64), ("origin_graph", u64)]
+
+
+class Node(ctypes.Structure):
+    _fields_ = [("size", u32), ("type", u32), ("graph", u64), ("node", u64), ("origin_node", u64),
+                ("parent_node", u64), ("stream", u64)]
+
+
+class Exec(ctypes.Structure):
+    _fields_ = [("size", u32), ("flags", u32), ("exec", u64), ("graph", u64), ("result", i32), ("update_result", u32)]
+
+
+class Param(ctypes.Structure):
+    _fields_ = [("offset", u32), ("bytes", u32)]
+
+
+class NodeParams(ctypes.Structure):
+    _fields_ = [("size", u32), ("type", u32), ("node", u64), ("function", ctypes.c_char_p), ("grid", u32 * 3),
+                ("block", u32 * 3), ("shared_bytes", u32), ("param_count", u32), ("params", ctypes.POINTER(Param)),
+                ("param_data", ctypes.c_void_p), ("param_data_bytes", u64), ("dst", u64), ("src", u64), ("bytes", u64),
+                ("value", u32), ("copy_kind", u32), ("comm_op", u64)]
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("size", u32), ("kind", u32), ("device", u32), ("reserved", u32), ("ptr", u64), ("bytes", u64),
+                ("pool", u64), ("stream", u64)]
+
+
+class Runtime:
+    """Reports to the collector what a runtime would; does nothing when nobody listens."""
+
+    FIELDS = ["api_enter", "api_exit", "device", "context", "stream", "event", "graph", "node", "edge", "exec",
+              "node_params", "alloc"]
+
+    def __init__(self):
+        self.table = None
+        path = os.environ.get("GRAPHDOCTOR_TOOL64_PATH")
+        if path:
+            attach = ctypes.CDLL(path).graphdoctor_runtime_attach
+            attach.restype = ctypes.POINTER(ctypes.c_void_p)
+            attach.argtypes = [u32, ctypes.c_char_p, ctypes.c_int]
+            self.table = attach(1, b"stand-in", time.CLOCK_MONOTONIC)
+        self.correlation = 0
+
+    def tell(self, name, *arguments):
+        if self.table:
+            values = [ctypes.byref(a) if isinstance(a, ctypes.Structure) else a for a in arguments]
+            types = [ctypes.c_void_p if isinstance(a, ctypes.Structure) else i32 for a in arguments]
+            address = self.table[1 + self.FIELDS.index(name)]
+            ctypes.CFUNCTYPE(None, *types)(address)(*values)
+
+    def call(self, api, inside=None, **fields):
+        self.correlation += 1
+        call = Api(size=ctypes.sizeof(Api), api=api, correlation=self.correlation, stream=STREAM, **fields)
+        self.tell("api_enter", call)
+        if inside:
+            inside()
+        self.tell("api_exit", call, 0)
+
+    def segment(self, address, size):
+        self.tell("alloc", Memory(size=ctypes.sizeof(Memory), kind=1, ptr=address, bytes=size))
+
+    def graph(self, pointer):
+        """A graph of one kernel whose third parameter is `pointer`, and an executable of it."""
+        self.tell("graph", 1, Graph(size=ctypes.sizeof(Graph), graph=GRAPH))
+        self.tell("node", 1, Node(size=ctypes.sizeof(Node), graph=GRAPH, node=NODE))
+        words = (u64 * 3)(1, 2, pointer)
+        layout = (Param * 3)(*[(8 * i, 8) for i in range(3)])
+        self.tell("node_params", NodeParams(size=ctypes.sizeof(NodeParams), node=NODE, function=b"residual_add",
+                                            param_count=3, params=layout, param_data_bytes=24,
+                                            param_data=ctypes.cast(words, ctypes.c_void_p)))
+        made = Exec(size=ctypes.sizeof(Exec), exec=EXEC, graph=GRAPH)
+        self.call(GRAPH_INSTANTIATE, lambda: self.tell("exec", 1, made), graph=GRAPH, exec=EXEC)
+
+    def launch(self):
+        self.call(GRAPH_LAUNCH, exec=EXEC)
+
+
+def load_batch(torch):
+    return torch.cuda.tensor(1 << 16)
+
+
+def let_go(torch, block):
+    torch.cuda.drop(block)
+
+
+def job(case):
+    import torch
+
+    runtime = Runtime()
+    runtime.segment(torch.cuda.memory.SEGMENT, torch.cuda.memory.BYTES)
+    torch.cuda.tensor(1 << 20)
+    static = load_batch(torch)
+    runtime.graph(static + 64)
+    runtime.launch()
+    if case == "overflow":
+        for _ in range(12000):
+            torch.cuda.drop(torch.cuda.tensor(4096))
+    if case in ("freed", "exit"):
+        let_go(torch, static)
+        load_batch(torch)
+    for _ in range(3):
+        runtime.launch()
+    if case == "exit":
+        time.sleep(0.8)
+        os._exit(0)
+
+
+def own_history():
+    import torch
+
+    torch.cuda.tensor(4096)
+    torch.cuda.memory._record_memory_history(max_entries=50)
+    torch.cuda.tensor(8192)
+    time.sleep(0.3)
+    snapshot = torch.cuda.memory._snapshot()
+    print([(entry["action"], entry["size"]) for entry in snapshot["device_traces"][0]])
+    torch.cuda.memory._record_memory_history(enabled=None)
+    print(torch.cuda.memory.allocator.enabled)
+
+
+def describe():
+    import torch
+    from torch.autograd import ProfilerActivity, profiler
+
+    print([entry for entry in sys.path])
+    print([type(finder).__name__ if not isinstance(finder, type) else finder.__name__ for finder in sys.meta_path])
+    print(getattr(sys.modules.get("sitecustomize"), "MINE", None), getattr(sys, "from_sitecustomize", None))
+    print(torch.__spec__.loader is torch.__loader__, vars(torch.__loader__))
+    profiler._prepare_profiler({}, {ProfilerActivity.CUDA})
+    profiler._enable_profiler({}, {ProfilerActivity.CUDA})
+    print(profiler._disable_profiler(), profiler.calls)
+    import threading
+
+    print(threading.active_count())
+
+
+if __name__ == "__main__":
+    {"own": own_history, "plain": describe}.get(sys.argv[1], lambda: job(sys.argv[1]))()
