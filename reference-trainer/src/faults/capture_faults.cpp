@@ -168,11 +168,12 @@ private:
     }
 
     [[gnu::noinline]] Status issueReduction(const parallel::GradientReduction& r) {
-        comm::Communicator& c = *r.communicator;
+        comm::Communicator& c = *r.replicas;
         constexpr auto kSum = comm::ReduceOp::Sum;
+        GDT_TRY(r.issueWithinReplica(m_side));
         GDT_TRY(GDT_FAULT_SITE("tp-allreduce-unjoined", "all-reduce",
-            c.allReduce(r.gradients, r.gradients, r.count, r.type, kSum, m_side)));
-        return c.allReduce(r.loss, r.loss, 1, comm::DataType::Float64, kSum, m_side);
+            c.allReduce(r.gradients, r.gradients, static_cast<std::size_t>(r.count), r.type, kSum, m_side)));
+        return r.issueLoss(m_side);
     }
 
     runtime::Stream m_side;

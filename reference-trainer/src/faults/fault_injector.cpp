@@ -53,8 +53,12 @@ std::string FaultInjector::problem(const RunShape& run) const {
         if (findFault(spec.id)->needsGraphs && !run.graphs) {
             return "--fault " + spec.id + " needs graphs to go wrong: leave out --graph-mode eager";
         }
-        if (spec.id == "tp-allreduce-unjoined" && run.ranks < 2) {
+        if (spec.id == "tp-allreduce-unjoined" && run.replicas < 2) {
             return "--fault tp-allreduce-unjoined needs an all-reduce to misplace: use --dp 2 or more";
+        }
+        if (spec.id == "graph-cache-overflow" && run.splitsSequences) {
+            return "--fault graph-cache-overflow changes the sequence length, which --cp and "
+                   "--sequence-parallel split evenly: leave them out";
         }
         if (spec.id == "graph-cache-overflow" && run.seqLen < 8) {
             return "--fault graph-cache-overflow needs --seq-len 8 or more to have lengths to choose from";

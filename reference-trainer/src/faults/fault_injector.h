@@ -14,8 +14,10 @@ struct RunShape {
     std::int64_t steps = 0;
     std::int64_t layers = 0;
     int ranks = 1;
+    int replicas = 1; ///< ranks that sum their gradients
     std::int64_t seqLen = 0;
     bool graphs = true;
+    bool splitsSequences = false; ///< over ranks, so that not every length is possible
 };
 
 /// The armed faults behind the hooks of model and graph manager. Without faults each hook does what the

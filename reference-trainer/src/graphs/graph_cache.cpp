@@ -2,6 +2,7 @@
 #include "graphs/graph_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gdt::graphs {
 
@@ -17,17 +18,20 @@ std::size_t GraphCache::graphs() const {
 }
 
 GraphEntry* GraphCache::victim() {
-    GraphEntry* oldest = nullptr;
     if (m_policy == CachePolicy::Fallback) {
-        return oldest;
+        return nullptr;
     }
+    const auto rank = [&](const GraphEntry& entry) {
+        return std::pair(m_policy == CachePolicy::Lfu ? entry.uses : 0, entry.lastUse);
+    };
+    GraphEntry* least = nullptr;
     for (auto& [key, entry] : m_entries) {
         const bool candidate = entry.exec.valid() && key.scope != Scope::Optimizer;
-        if (candidate && (oldest == nullptr || entry.lastUse < oldest->lastUse)) {
-            oldest = &entry;
+        if (candidate && (least == nullptr || rank(entry) < rank(*least))) {
+            least = &entry;
         }
     }
-    return oldest;
+    return least;
 }
 
 } // namespace gdt::graphs

@@ -12,6 +12,7 @@ namespace gdt::graphs {
 enum class CachePolicy {
     Fallback, ///< the newcomer runs eagerly
     Lru, ///< the graph that was used longest ago makes room
+    Lfu, ///< the graph that was used least often makes room, of several the one used longest ago
 };
 
 /// All keys seen so far, and the rule for which of them may hold a graph. References to entries stay valid.

@@ -35,6 +35,7 @@ constexpr Edge kEdges[] = {
     {S::EagerFallback, S::Capturing},
     {S::Evicted, S::Capturing},
     {S::Evicted, S::EagerFallback},
+    {S::Evicted, S::Disabled},
 };
 
 } // namespace
@@ -87,6 +88,8 @@ const char* reasonName(Reason reason) {
         return "another rank could not capture";
     case Reason::LeftOpen:
         return "the capture was left open";
+    case Reason::ShapeChanged:
+        return "a shape changed";
     }
     return "unknown";
 }

@@ -33,6 +33,7 @@ enum class Reason {
     CacheFull,
     PeerRefused,
     LeftOpen,
+    ShapeChanged,
 };
 
 [[nodiscard]] const char* stateName(EntryState state);
@@ -49,7 +50,10 @@ struct GraphEntry {
     runtime::GraphExec exec; ///< valid in Ready and Replaying
     std::uint64_t guard = 0; ///< Region::guard() at capture
     std::int64_t eagerRuns = 0; ///< since the last failure
+    std::int64_t warmRuns = 0; ///< eager runs of this key before its first capture
     int failures = 0;
+    int rerecords = 0; ///< captures because a shape or address changed
+    std::uint64_t uses = 0; ///< calls of the manager
     std::uint64_t lastUse = 0; ///< the manager's call counter
 };
 

@@ -25,11 +25,12 @@ Reason reasonOf(Status status) {
 
 } // namespace
 
-GraphManager::GraphManager(
-    const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement, Observer observer)
+GraphManager::GraphManager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement,
+    Observer observer, Agreement* stageAgreement)
     : m_options(options)
     , m_hooks(hooks)
     , m_agreement(agreement)
+    , m_stageAgreement(stageAgreement != nullptr ? *stageAgreement : agreement)
     , m_observer(std::move(observer))
     , m_cache(options.maxGraphs, options.policy) { }
 
@@ -54,6 +55,7 @@ Status GraphManager::run(const GraphKey& key, Region& region, StreamSlot& slot) 
     }
     GraphEntry& entry = m_cache.find(key);
     entry.lastUse = ++m_calls;
+    ++entry.uses;
     return runManual(entry, region, slot);
 }
 
@@ -64,7 +66,7 @@ Status GraphManager::runEager(Region& region, StreamSlot& slot, RunKind kind) {
 
 Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& slot) {
     if (entry.state == EntryState::Ready && entry.guard != region.guard()) {
-        evict(entry, Reason::PointerChanged);
+        giveUpStale(entry);
     }
     if (entry.state == EntryState::Ready) {
         return replay(entry, region, slot);
@@ -74,13 +76,33 @@ Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& sl
     }
     const bool warming = entry.state == EntryState::Warming;
     m_warmRuns[static_cast<std::size_t>(entry.key.scope)] += warming ? 1 : 0;
+    entry.warmRuns += warming ? 1 : 0;
     entry.eagerRuns += warming ? 0 : 1;
     return runEager(region, slot, warming ? RunKind::WarmUp : RunKind::Fallback);
 }
 
+// The graph does not fit what the region would issue now.
+void GraphManager::giveUpStale(GraphEntry& entry) {
+    if (m_options.mode != GraphMode::Auto) {
+        evict(entry, Reason::PointerChanged);
+        return;
+    }
+    evict(entry, Reason::ShapeChanged);
+    if (++entry.rerecords > m_options.maxRerecords) {
+        move(entry, EntryState::Disabled, Reason::ShapeChanged);
+    }
+}
+
+bool GraphManager::isWarm(const GraphEntry& entry) {
+    const Scope scope = entry.key.scope;
+    const std::int64_t configured = m_options.mode == GraphMode::Auto ? 1 : m_options.warmupRuns;
+    const std::int64_t runs
+        = withinPass(scope) ? entry.warmRuns : m_warmRuns[static_cast<std::size_t>(scope)];
+    return runs >= m_hooks.warmupRuns(scope, configured);
+}
+
 bool GraphManager::wantsCapture(GraphEntry& entry) {
-    const bool warm = m_warmRuns[static_cast<std::size_t>(entry.key.scope)]
-        >= m_hooks.warmupRuns(entry.key.scope, m_options.warmupRuns);
+    const bool warm = isWarm(entry);
     switch (entry.state) {
     case EntryState::Cold:
         if (!warm) {
@@ -165,7 +187,8 @@ Status GraphManager::captureThenRun(GraphEntry& entry, Region& region, StreamSlo
     if (reason == Reason::None) {
         reason = instantiate(entry, graph);
     }
-    if (!m_agreement.everyone(reason == Reason::None) && reason == Reason::None) {
+    Agreement& agreement = withinPass(entry.key.scope) ? m_stageAgreement : m_agreement;
+    if (!agreement.everyone(reason == Reason::None) && reason == Reason::None) {
         reason = Reason::PeerRefused;
     }
     if (reason != Reason::None) {

@@ -13,6 +13,8 @@ namespace gdt::graphs {
 enum class GraphMode {
     Eager, ///< every region is issued kernel by kernel
     Manual, ///< every region is captured after its warm-up and replayed from then on
+    Auto, ///< blindly: a region is captured at its second run, again when its shape changes, and runs eagerly
+          ///< for good when that happens too often
 };
 
 struct ManagerOptions {
@@ -22,6 +24,7 @@ struct ManagerOptions {
     std::int64_t warmupRuns = 3; ///< eager runs of a scope, whatever the key: buffers fit the largest shape
     std::int64_t retryAfter = 500; ///< eager runs between a failure and the next attempt
     int maxFailures = 2; ///< then the key is Disabled
+    int maxRerecords = 8; ///< mode Auto: then the key is Disabled
     runtime::CaptureMode captureMode = runtime::CaptureMode::ThreadLocal;
 };
 
@@ -29,13 +32,17 @@ struct ManagerOptions {
 enum class RunKind { Eager, WarmUp, Replay, Fallback };
 
 /// Captures regions, keeps their graphs and replays them. A scope runs eagerly until warm; then each key is
-/// captured once and replayed; a capture that fails, here or on another rank, sends the key to eager
-/// execution with a reason, so a run never stops because of a graph. One thread.
+/// captured once and replayed (graphs within a pass warm up key by key); a capture that fails, here or on
+/// another rank, sends the key to eager execution with a reason, so a run never stops because of a graph. One
+/// thread.
 class GraphManager {
 public:
     using Observer = std::function<void(const Transition&)>;
 
-    GraphManager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement, Observer observer);
+    /// `stageAgreement` is asked for graphs within a pass, which only the ranks of one stage run together;
+    /// null: `agreement` is.
+    GraphManager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement, Observer observer,
+        Agreement* stageAgreement = nullptr);
 
     /// Puts the region's work onto the slot's stream. Fails only where the eager form fails, too.
     runtime::Status run(const GraphKey& key, Region& region, StreamSlot& slot);
@@ -50,7 +57,9 @@ private:
     runtime::Status runEager(Region& region, StreamSlot& slot, RunKind kind);
     runtime::Status captureThenRun(GraphEntry& entry, Region& region, StreamSlot& slot);
     runtime::Status replay(GraphEntry& entry, Region& region, StreamSlot& slot);
+    [[nodiscard]] bool isWarm(const GraphEntry& entry);
     [[nodiscard]] bool wantsCapture(GraphEntry& entry);
+    void giveUpStale(GraphEntry& entry);
     [[nodiscard]] bool makeRoom();
     Reason capture(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph);
     Reason instantiate(GraphEntry& entry, const runtime::Graph& graph);
@@ -61,11 +70,12 @@ private:
     ManagerOptions m_options;
     CaptureHooks& m_hooks;
     Agreement& m_agreement;
+    Agreement& m_stageAgreement;
     Observer m_observer;
     GraphCache m_cache;
     RunKind m_lastRun = RunKind::Eager;
     std::uint64_t m_calls = 0;
-    std::int64_t m_warmRuns[3] = {}; // by scope
+    std::int64_t m_warmRuns[kScopes] = {}; // by scope
 };
 
 } // namespace gdt::graphs

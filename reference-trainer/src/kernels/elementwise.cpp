@@ -60,7 +60,9 @@ template <class T> void RoundValues<T>::host(const Args& args) {
 
 template <class T> void InitNormal<T>::host(const Args& args) {
     for (std::int64_t i = 0; i < args.count; ++i) {
-        const std::uint64_t index = args.firstIndex + static_cast<std::uint64_t>(i);
+        const std::int64_t offset
+            = args.columns == 0 ? i : i / args.columns * args.globalColumns + i % args.columns;
+        const std::uint64_t index = args.firstIndex + static_cast<std::uint64_t>(offset);
         args.values[i]
             = static_cast<T>(args.mean + args.deviation * randomNormal(args.seed, args.parameter, index));
     }

@@ -82,6 +82,7 @@ template <class T> struct InitNormal {
         std::int64_t count;
         std::uint64_t seed, parameter, firstIndex;
         double mean, deviation;
+        std::int64_t columns = 0, globalColumns = 0; // a shard of `columns` of the matrix's globalColumns
     };
     static void host(const Args& args);
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/embedding.h"
 
+#include "kernels/sequence_shard.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,9 +29,10 @@ template <class T> void Rotary<T>::host(const Args& args) {
     const std::int64_t half = args.headSize / 2;
     const std::int64_t rowSize = 3 * args.heads * args.headSize;
     for (std::int64_t t = 0; t < args.seqLen; ++t) {
+        const auto position = static_cast<double>(globalPosition(t, args.chunk, args.first0, args.first1));
         for (std::int64_t i = 0; i < half; ++i) {
             const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(args.headSize);
-            const double angle = static_cast<double>(t) * std::pow(args.base, exponent);
+            const double angle = position * std::pow(args.base, exponent);
             const T c = static_cast<T>(std::cos(angle));
             const T s = static_cast<T>(std::sin(angle) * args.direction);
             for (std::int64_t b = 0; b < args.batch; ++b) {

@@ -35,7 +35,8 @@ template <class T> struct EmbeddingBackward {
 };
 
 // Rotary position embedding in place on the query and key parts of qkv[rows, 3 * heads * headSize]: the pair
-// (i, i + headSize/2) of each head turns by position / base^(2i / headSize). direction +1 forward, -1
+// (i, i + headSize/2) of each head turns by position / base^(2i / headSize), with the position in the whole
+// sequence; seqLen counts the positions of this rank. direction +1 forward, -1
 // backward (the inverse rotation is the transpose, so the same kernel carries the gradient).
 template <class T> struct Rotary {
     static constexpr const char* kName = nameFor<T>("rotary_f64", "rotary_f32", "rotary_bf16");
@@ -45,6 +46,7 @@ template <class T> struct Rotary {
         std::int64_t seqLen, batch, heads, headSize;
         double base;
         double direction;
+        std::int64_t chunk = 0, first0 = 0, first1 = 0; // kernels/sequence_shard.h
     };
     static void host(const Args& args);
 };

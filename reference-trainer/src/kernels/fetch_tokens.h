@@ -19,11 +19,15 @@ struct FetchTokens {
     struct Args {
         const std::int32_t* corpus;
         const optim::StepState* state;
-        std::int32_t* tokens; // [seqLen, batch]
+        std::int32_t* tokens; // [positions of this rank, batch]
         std::int32_t* targets; // the token after each
         std::int64_t corpusLength, seqLen, batch;
         std::int64_t microBatch, microBatches, rank, ranks;
         std::uint64_t seed;
+        std::int64_t* firstSample
+            = nullptr; // unless null: takes the number of the micro-batch's first sample
+        std::int64_t localLen = 0; // positions of this rank, when chunk > 0
+        std::int64_t chunk = 0, first0 = 0, first1 = 0; // kernels/sequence_shard.h
     };
     static void host(const Args& args);
 };

@@ -31,7 +31,7 @@ template <class T> void SumOfSquares<T>::host(const Args& args) {
         const auto v = static_cast<double>(args.values[i]);
         sum += v * v;
     }
-    args.state->gradSquares = sum;
+    args.state->gradSquares = args.add ? args.state->gradSquares + sum : sum;
 }
 
 void ClipCoefficient::host(const Args& args) {

@@ -19,7 +19,7 @@ struct LearningRateSchedule {
     static void host(const Args& args);
 };
 
-// state->gradSquares = sum of squares of all gradients, in double and in index order.
+// state->gradSquares = (or, with `add`, +=) sum of squares of all gradients, in double and in index order.
 template <class T> struct SumOfSquares {
     static constexpr const char* kName
         = nameFor<T>("sum_of_squares_f64", "sum_of_squares_f32", "sum_of_squares_bf16");
@@ -28,6 +28,7 @@ template <class T> struct SumOfSquares {
         const T* values;
         optim::StepState* state;
         std::int64_t count;
+        bool add = false; // to what is there
     };
     static void host(const Args& args);
 };

@@ -19,6 +19,8 @@ struct ModelConfig {
     NormKind norm = NormKind::Layer;
     double normEpsilon = 1e-5;
     double rotaryBase = 10000.0;
+    double dropout = 0; ///< share of the elements of each residual branch that is dropped
+    std::uint64_t dropoutSeed = 1;
 
     [[nodiscard]] std::int64_t headSize() const { return hidden / heads; }
     [[nodiscard]] std::int64_t mlpHidden() const { return 4 * hidden; }

@@ -1,128 +1,183 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/gpt_stage.h"
 
-#include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
-#include "kernels/embedding.h"
+
+#include <utility>
 
 namespace gdt::model {
 
 using runtime::Status;
 
-namespace {
-constexpr double kEmbeddingDeviation = 0.02;
-} // namespace
-
 template <class T>
-GptStage<T>::GptStage(const ModelConfig& config, std::int64_t maxBatch)
+GptStage<T>::GptStage(const ModelConfig& config, std::int64_t maxBatch,
+    const parallel::ModelParallel& parallel, StagePlan plan, std::int64_t blockMultiple)
     : m_config(config)
-    , m_maxRows(maxBatch * config.seqLen) {
-    const std::int64_t tableSize = config.vocab * config.hidden;
-    m_tableIndex = m_layout.addMatrix("embedding", tableSize, kEmbeddingDeviation);
-    for (std::int64_t i = 0; i < config.layers; ++i) {
-        m_layers.emplace_back(config, i, m_layout);
+    , m_parallel(parallel)
+    , m_plan(std::move(plan))
+    , m_sizes(config, parallel, maxBatch * parallel.context.localLength(config.seqLen))
+    , m_chunks(static_cast<std::size_t>(m_plan.chunks())) {
+    if (m_plan.first(0)) {
+        m_embedding = std::make_unique<EmbeddingEnd<T>>(m_config, parallel, m_sizes, m_scratch, m_layout);
     }
-    m_gainIndex = m_layout.addVector("final_norm.gain", config.hidden, 1.0);
-    if (config.norm == NormKind::Layer) {
-        m_biasIndex = m_layout.addVector("final_norm.bias", config.hidden, 0.0);
+    for (int c = 0; c < m_plan.chunks(); ++c) {
+        const int part = m_plan.part(c);
+        const std::int64_t end = m_plan.firstLayer(part + 1, config.layers);
+        for (std::int64_t i = m_plan.firstLayer(part, config.layers); i < end; ++i) {
+            m_chunks[static_cast<std::size_t>(c)].layers.push_back(
+                std::make_unique<TransformerLayer<T>>(m_config, parallel, m_sizes, m_scratch, i, m_layout));
+        }
+        if (m_plan.last(c)) {
+            m_head = std::make_unique<HeadEnd<T>>(
+                m_config, parallel, m_sizes, m_scratch, m_layout, m_embedding.get());
+        }
     }
-    if (!config.tiedHead) {
-        m_headIndex = m_layout.addMatrix("head", tableSize, kEmbeddingDeviation);
+    m_layout.finish(blockMultiple);
+    planBuffers();
+    for (int c = 0; c < m_plan.chunks(); ++c) {
+        listSteps(c);
     }
-    m_layout.finish();
 }
 
-template <class T> std::size_t GptStage<T>::activationBytes() const {
-    const std::int64_t h = m_config.hidden;
-    // Per row: elements of type T, then of type Wide<T>.
-    const std::int64_t perLayer = 6 * h + 3 * h + 2 * m_config.mlpHidden();
-    const std::int64_t shared = 4 * h + m_config.mlpHidden() + m_config.vocab;
-    const std::int64_t widePerLayer = m_config.heads + 4;
-    const std::int64_t wideShared = m_config.heads + 4;
-    const std::int64_t elements = m_maxRows * (perLayer * m_config.layers + shared);
-    const std::int64_t wide = m_maxRows * (widePerLayer * m_config.layers + wideShared);
-    // The pool rounds each buffer up to 256 bytes.
-    const std::int64_t buffers = 16 * m_config.layers + 16;
-    return static_cast<std::size_t>(elements) * sizeof(T)
-        + static_cast<std::size_t>(wide) * sizeof(kernels::Wide<T>) + static_cast<std::size_t>(buffers) * 256;
+template <class T> void GptStage<T>::planBuffers() {
+    m_scratch.plan(m_buffers, m_sizes, m_parallel);
+    for (int c = 0; c < m_plan.chunks(); ++c) {
+        Chunk& chunk = m_chunks[static_cast<std::size_t>(c)];
+        const int slots = m_plan.slots[static_cast<std::size_t>(c)];
+        chunk.slots.resize(static_cast<std::size_t>(slots));
+        for (Slot& slot : chunk.slots) {
+            m_buffers.want(&slot.tokens, m_sizes.rows);
+            m_buffers.want(&slot.targets, m_sizes.rows);
+            m_buffers.want(&slot.firstSample, 1);
+            m_buffers.want(&slot.input, m_sizes.shardRows * m_sizes.hidden);
+            m_buffers.want(&slot.gradient, m_sizes.shardRows * m_sizes.hidden);
+        }
+        for (const auto& layer : chunk.layers) {
+            layer->plan(m_buffers, slots);
+        }
+        if (m_plan.last(c)) {
+            m_head->plan(m_buffers, slots);
+        }
+    }
 }
 
 template <class T>
-Status GptStage<T>::bind(T* values, kernels::Wide<T>* gradients, runtime::GraphPool& pool) {
-    const auto at = [&](int index) -> Tensor<T> {
-        if (index < 0) {
-            return {};
-        }
-        return {values + m_layout.at(index).offset, gradients + m_layout.at(index).offset};
-    };
+Status GptStage<T>::bind(
+    T* values, kernels::Wide<T>* gradients, optim::StepState* state, runtime::GraphPool& pool) {
     m_values = values;
-    m_table = at(m_tableIndex);
-    m_finalNorm = {m_config.norm, m_config.normEpsilon, m_config.hidden, at(m_gainIndex), at(m_biasIndex)};
-    m_head = {m_config.tiedHead ? m_table : at(m_headIndex), {}, m_config.hidden, m_config.vocab};
-    GDT_TRY(m_finalNorm.allocate(pool, m_maxRows));
-    GDT_TRY(m_scratch.allocate(pool, m_config, m_maxRows));
-    GDT_TRY(take(pool, &m_embedded, m_maxRows * m_config.hidden));
-    GDT_TRY(take(pool, &m_normed, m_maxRows * m_config.hidden));
-    GDT_TRY(take(pool, &m_gradient, m_maxRows * m_config.hidden));
-    GDT_TRY(take(pool, &m_logits, m_maxRows * m_config.vocab));
-    GDT_TRY(take(pool, &m_losses, m_maxRows));
-    for (TransformerLayer<T>& layer : m_layers) {
-        GDT_TRY(layer.bind(m_layout, values, gradients, pool, m_maxRows));
+    GDT_TRY(m_buffers.assign(pool));
+    if (m_embedding != nullptr) {
+        m_embedding->bind(m_layout, values, gradients);
+    }
+    if (m_head != nullptr) {
+        m_head->bind(m_layout, values, gradients, state);
+    }
+    for (int c = 0; c < m_plan.chunks(); ++c) {
+        for (const auto& layer : at(c).layers) {
+            layer->bind(m_layout, values, gradients);
+        }
+        connect(c);
     }
     return Status::Success;
 }
 
+template <class T> void GptStage<T>::connect(int c) {
+    const Chunk& chunk = at(c);
+    for (int s = 0; s < m_plan.slots[static_cast<std::size_t>(c)]; ++s) {
+        const Slot& slot = chunk.slots[static_cast<std::size_t>(s)];
+        const T* x = slot.input;
+        for (const auto& layer : chunk.layers) {
+            layer->connect(s, {x, layer->output(s), slot.gradient}, slot.firstSample);
+            x = layer->output(s);
+        }
+        if (m_plan.last(c)) {
+            m_head->connect(s, {slot.targets, x, slot.gradient});
+        }
+    }
+}
+
+template <class T> void GptStage<T>::listSteps(int c) {
+    Chunk& chunk = m_chunks[static_cast<std::size_t>(c)];
+    const parallel::TensorGroup& tensor = m_parallel.tensor;
+    const auto embed = [&](StepList& list, StepKind kind, auto piece) {
+        list.push_back({kind, -1, -1, [this, c, piece](const Pass& pass, int s) {
+                            return piece(*m_embedding, pass, this->slot(c, s));
+                        }});
+    };
+    using Embedding = EmbeddingEnd<T>;
+    if (m_plan.first(c)) {
+        embed(chunk.forward, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+            return e.lookUp(pass, slot.tokens, slot.input);
+        });
+        if (tensor.parallel()) {
+            embed(chunk.forward, StepKind::TensorComm,
+                [](const Embedding& e, const Pass& pass, const Slot& slot) {
+                    return e.reduce(pass, slot.input);
+                });
+        }
+    }
+    for (const auto& layer : chunk.layers) {
+        layer->forwardSteps(chunk.forward);
+    }
+    if (m_plan.last(c)) {
+        m_head->forwardSteps(chunk.forward);
+        m_head->backwardSteps(chunk.backward);
+    }
+    for (std::size_t i = chunk.layers.size(); i-- > 0;) {
+        chunk.layers[i]->backwardSteps(chunk.backward);
+    }
+    if (m_plan.first(c)) {
+        if (tensor.shards()) {
+            embed(chunk.backward, StepKind::TensorComm,
+                [](const Embedding& e, const Pass& pass, const Slot& slot) {
+                    return e.gatherGradient(pass, slot.gradient);
+                });
+        }
+        embed(chunk.backward, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+            return e.backward(pass, slot.tokens, slot.gradient);
+        });
+    }
+}
+
 template <class T>
 Status GptStage<T>::initialise(runtime::Stream& stream, std::uint64_t seed, kernels::Wide<T>* master) {
+    using Wide = kernels::Wide<T>;
     for (const Parameter& parameter : m_layout.parameters()) {
-        GDT_TRY(stream.template launch<kernels::InitNormal<kernels::Wide<T>>>(gridFor(parameter.count),
-            {master + parameter.offset, parameter.count, seed, parameter.id, 0, parameter.mean,
-                parameter.deviation}));
+        const Shard& shard = parameter.shard;
+        const std::int64_t blockCount = shard.rows * shard.columns;
+        for (std::int64_t block = 0; block < shard.blocks; ++block) {
+            const std::int64_t first = block * blockCount;
+            GDT_TRY(stream.template launch<kernels::InitNormal<Wide>>(gridFor(blockCount),
+                {master + parameter.offset + first, blockCount, seed, parameter.id,
+                    static_cast<std::uint64_t>(shard.globalIndex(first)), parameter.mean, parameter.deviation,
+                    shard.columns, shard.wholeColumns}));
+        }
     }
-    if constexpr (!std::is_same_v<T, kernels::Wide<T>>) {
+    if (const std::int64_t rest = m_layout.count() - m_layout.usedCount(); rest > 0) {
+        GDT_TRY(stream.memsetAsync(
+            master + m_layout.usedCount(), 0, static_cast<std::size_t>(rest) * sizeof(Wide)));
+    }
+    if constexpr (!std::is_same_v<T, Wide>) {
         return stream.template launch<kernels::RoundValues<T>>(
             gridFor(m_layout.count()), {master, m_values, m_layout.count()});
     }
     return Status::Success;
 }
 
-template <class T> const T* GptStage<T>::layerInput(std::size_t layer) const {
-    return layer == 0 ? m_embedded : m_layers[layer - 1].output();
+template <class T> const typename GptStage<T>::Slot& GptStage<T>::slot(int chunk, int slot) const {
+    return at(chunk).slots[static_cast<std::size_t>(slot)];
 }
 
-template <class T>
-Status GptStage<T>::forward(const Pass& pass, const Batch& batch, optim::StepState* state, double weight) {
-    const std::int64_t rows = pass.shape.rows();
-    GDT_TRY(pass.stream.template launch<kernels::EmbeddingForward<T>>(
-        gridFor(rows * m_config.hidden), {batch.tokens, m_table.value, m_embedded, rows, m_config.hidden}));
-    for (std::size_t i = 0; i < m_layers.size(); ++i) {
-        GDT_TRY(m_layers[i].forward(pass, layerInput(i)));
-    }
-    GDT_TRY(m_finalNorm.forward(pass, layerInput(m_layers.size()), m_normed));
-    GDT_TRY(m_head.forward(pass, m_normed, m_logits));
-    GDT_TRY(pass.stream.template launch<kernels::SoftmaxCrossEntropy<T>>(
-        gridFor(rows), {m_logits, batch.targets, m_losses, state, rows, m_config.vocab, weight}));
-    return pass.stream.template launch<kernels::LossAccumulate<T>>(
-        gridFor(1), {m_losses, state, rows, weight});
-}
-
-template <class T> Status GptStage<T>::backward(const Pass& pass, const Batch& batch) {
-    const std::int64_t rows = pass.shape.rows();
-    const std::int64_t elements = rows * m_config.hidden;
-    GDT_TRY(m_head.backward(pass, m_normed, m_logits, m_scratch.narrow));
-    // Every block adds to the gradient of the residual stream, the final norm is the first to do so.
-    GDT_TRY(pass.stream.memsetAsync(m_gradient, 0, static_cast<std::size_t>(elements) * sizeof(T)));
-    GDT_TRY(m_finalNorm.backward(pass, layerInput(m_layers.size()), m_scratch.narrow, m_gradient));
-    for (std::size_t i = m_layers.size(); i-- > 0;) {
-        GDT_TRY(m_layers[i].backward(pass, layerInput(i), m_gradient, m_scratch));
-    }
-    return pass.stream.template launch<kernels::EmbeddingBackward<T>>(
-        gridFor(elements), {batch.tokens, m_gradient, m_table.gradient, rows, m_config.hidden});
+template <class T> const T* GptStage<T>::output(int chunk, int slot) const {
+    const Chunk& c = at(chunk);
+    return c.layers.empty() ? this->slot(chunk, slot).input : c.layers.back()->output(slot);
 }
 
 template <class T> Status GptStage<T>::betweenReplays(LayerHooks& hooks, runtime::Stream& stream) {
-    for (TransformerLayer<T>& layer : m_layers) {
-        GDT_TRY(layer.betweenReplays(hooks, stream));
+    for (const Chunk& chunk : m_chunks) {
+        for (const auto& layer : chunk.layers) {
+            GDT_TRY(layer->betweenReplays(hooks, stream));
+        }
     }
     return Status::Success;
 }

@@ -1,64 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "model/model_ends.h"
+#include "model/stage_plan.h"
 #include "model/transformer_layer.h"
-#include "optim/step_state.h"
 
+#include <memory>
 #include <vector>
 
 namespace gdt::model {
 
-/// Tokens of one micro-batch in device memory, [seqLen, batch].
-struct Batch {
-    const std::int32_t* tokens = nullptr;
-    const std::int32_t* targets = nullptr;
-};
-
-/// The part of a GPT that one pipeline stage holds; with one stage, all of it: token embedding, `layers`
-/// transformer blocks, final norm, output projection (tied or not) and loss. Forward and backward are written
-/// out by hand and only issue kernels; the caller owns parameters and gradients (two blocks of
-/// layout().count() elements) and the pool.
+/// The part of a GPT that one rank holds; with one rank, all of it: token embedding, transformer blocks,
+/// final norm, output projection (tied or not) and loss. Forward and backward are written out by hand and
+/// only issue kernels and collectives; the caller owns parameters and gradients (two blocks of
+/// layout().count() elements) and the pool. Everything else is by chunk of the stage and slot (StagePlan).
 template <class T> class GptStage {
 public:
-    /// `maxBatch` is the largest micro-batch; activations are sized for maxBatch * config.seqLen tokens.
-    GptStage(const ModelConfig& config, std::int64_t maxBatch);
+    /// Buffers of one chunk and slot that others fill or read. Messages have messageCount() elements.
+    struct Slot {
+        std::int32_t* tokens = nullptr; ///< [local positions, batch]
+        std::int32_t* targets = nullptr;
+        std::int64_t* firstSample = nullptr; ///< number of the micro-batch's first sample
+        T* input = nullptr; ///< of the first layer: from the embedding or the stage before
+        T* gradient = nullptr; ///< of the residual stream: of the output, then of the input
+    };
+
+    /// `maxBatch` is the largest micro-batch; activations are sized for maxBatch * config.seqLen tokens. The
+    /// parameter block is filled up to a multiple of `blockMultiple`. `parallel` must outlive the stage.
+    GptStage(const ModelConfig& config, std::int64_t maxBatch,
+        const parallel::ModelParallel& parallel = parallel::alone(), StagePlan plan = {},
+        std::int64_t blockMultiple = 1);
+    GptStage(const GptStage&) = delete;
+    GptStage& operator=(const GptStage&) = delete;
 
     [[nodiscard]] const ParameterLayout& layout() const { return m_layout; }
     [[nodiscard]] const ModelConfig& config() const { return m_config; }
-    /// Upper bound of what bind() takes from the pool.
-    [[nodiscard]] std::size_t activationBytes() const;
+    [[nodiscard]] const StagePlan& plan() const { return m_plan; }
+    /// What bind() takes from the pool.
+    [[nodiscard]] std::size_t activationBytes() const { return m_buffers.bytes(); }
 
-    runtime::Status bind(T* values, kernels::Wide<T>* gradients, runtime::GraphPool& pool);
-    /// Starting values from counter-based random numbers: the same for every layout over ranks.
-    /// `master` is the block of wide parameters, the same as the values unless T is narrow.
+    /// `state` is where the loss goes.
+    runtime::Status bind(
+        T* values, kernels::Wide<T>* gradients, optim::StepState* state, runtime::GraphPool& pool);
+    /// Starting values from counter-based random numbers: the same for every layout over ranks. `master` is
+    /// the block of wide parameters, the same as the values unless T is narrow.
     runtime::Status initialise(runtime::Stream& stream, std::uint64_t seed, kernels::Wide<T>* master);
 
-    /// Adds weight * (sum of token losses) to state->loss and leaves the gradient of the logits, times
-    /// state->lossScale, for backward(). weight = 1 / (tokens of the global batch).
-    runtime::Status forward(const Pass& pass, const Batch& batch, optim::StepState* state, double weight);
+    [[nodiscard]] const Slot& slot(int chunk, int slot) const;
+    /// What the chunk's forward pass leaves for the next stage.
+    [[nodiscard]] const T* output(int chunk, int slot) const;
+    [[nodiscard]] std::int64_t messageCount(const Pass& pass) const {
+        return pass.shardRows() * m_config.hidden;
+    }
+
+    /// The forward pass of a chunk. The last part of the model adds pass.weight * (sum of token losses) to
+    /// state->loss and leaves the gradient of the logits, times state->lossScale.
+    [[nodiscard]] const StepList& forwardSteps(int chunk) const { return at(chunk).forward; }
     /// Adds to all gradients; must follow the forward pass of the same micro-batch.
-    runtime::Status backward(const Pass& pass, const Batch& batch);
+    [[nodiscard]] const StepList& backwardSteps(int chunk) const { return at(chunk).backward; }
 
     runtime::Status betweenReplays(LayerHooks& hooks, runtime::Stream& stream);
 
 private:
-    [[nodiscard]] const T* layerInput(std::size_t layer) const;
+    struct Chunk {
+        std::vector<std::unique_ptr<TransformerLayer<T>>> layers;
+        std::vector<Slot> slots;
+        StepList forward, backward;
+    };
+
+    [[nodiscard]] const Chunk& at(int chunk) const { return m_chunks[static_cast<std::size_t>(chunk)]; }
+    void planBuffers();
+    void connect(int chunk);
+    void listSteps(int chunk);
 
     ModelConfig m_config;
-    std::int64_t m_maxRows;
+    const parallel::ModelParallel& m_parallel;
+    StagePlan m_plan;
+    LocalSizes m_sizes;
+    Scratch<T> m_scratch;
     ParameterLayout m_layout;
-    int m_tableIndex = -1, m_gainIndex = -1, m_biasIndex = -1, m_headIndex = -1;
-    std::vector<TransformerLayer<T>> m_layers;
-    Tensor<T> m_table; // [vocab, hidden]
-    Norm<T> m_finalNorm;
-    Linear<T> m_head;
+    std::vector<Chunk> m_chunks;
+    std::unique_ptr<EmbeddingEnd<T>> m_embedding; ///< with the first part only
+    std::unique_ptr<HeadEnd<T>> m_head; ///< with the last part only
+    BufferPlan m_buffers;
     T* m_values = nullptr;
-    BackwardScratch<T> m_scratch;
-    T* m_embedded = nullptr; // [rows, hidden]
-    T* m_normed = nullptr; // [rows, hidden]
-    T* m_logits = nullptr; // [rows, vocab], then their gradient
-    kernels::Wide<T>* m_losses = nullptr; // [rows]
-    T* m_gradient = nullptr; // [rows, hidden], of the residual stream
 };
+
+/// Issues all steps of a list.
+inline runtime::Status issueAll(const StepList& list, const Pass& pass, int slot) {
+    for (const Step& step : list) {
+        GDT_TRY(step.issue(pass, slot));
+    }
+    return runtime::Status::Success;
+}
 
 } // namespace gdt::model

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/transformer_layer.h"
 
-#include "kernels/attention.h"
-#include "kernels/embedding.h"
-
 #include <cmath>
 
 namespace gdt::model {
@@ -11,140 +8,214 @@ namespace gdt::model {
 using runtime::Status;
 
 namespace {
-
 constexpr double kInitDeviation = 0.02;
-
-template <class T>
-Tensor<T> resolve(const ParameterLayout& layout, int index, T* values, kernels::Wide<T>* gradients) {
-    if (index < 0) {
-        return {};
-    }
-    const std::int64_t offset = layout.at(index).offset;
-    return {values + offset, gradients + offset};
-}
-
 } // namespace
 
 template <class T>
-Status BackwardScratch<T>::allocate(runtime::GraphPool& pool, const ModelConfig& config, std::int64_t rows) {
-    GDT_TRY(take(pool, &narrow, rows * config.hidden));
-    GDT_TRY(take(pool, &wide, rows * config.mlpHidden()));
-    return take(pool, &rowSums, rows * config.heads);
-}
-
-template <class T>
-TransformerLayer<T>::TransformerLayer(const ModelConfig& config, std::int64_t index, ParameterLayout& layout)
+TransformerLayer<T>::TransformerLayer(const ModelConfig& config, const parallel::ModelParallel& parallel,
+    const LocalSizes& sizes, const Scratch<T>& scratch, std::int64_t index, ParameterLayout& layout)
     : m_config(config)
-    , m_index(index) {
-    const std::int64_t h = config.hidden;
-    const std::int64_t wide = config.mlpHidden();
-    const bool bias = config.norm == NormKind::Layer;
+    , m_parallel(parallel)
+    , m_scratch(scratch)
+    , m_sizes(sizes)
+    , m_index(index)
+    , m_attention(config, parallel, sizes, scratch, index)
+    , m_attentionBranch(config, parallel, scratch, index, 0)
+    , m_mlpBranch(config, parallel, scratch, index, 1) {
     // Outputs of 2 * layers branches add up in the residual stream; the smaller start keeps its variance
     // at 1.
     const double last = kInitDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
     const std::string name = "layer" + std::to_string(index) + ".";
-    m_indices.gain1 = layout.addVector(name + "norm1.gain", h, 1.0);
-    m_indices.bias1 = bias ? layout.addVector(name + "norm1.bias", h, 0.0) : -1;
-    m_indices.qkvWeight = layout.addMatrix(name + "qkv.weight", 3 * h * h, kInitDeviation);
-    m_indices.qkvBias = layout.addVector(name + "qkv.bias", 3 * h, 0.0);
-    m_indices.projectWeight = layout.addMatrix(name + "project.weight", h * h, last);
-    m_indices.projectBias = layout.addVector(name + "project.bias", h, 0.0);
-    m_indices.gain2 = layout.addVector(name + "norm2.gain", h, 1.0);
-    m_indices.bias2 = bias ? layout.addVector(name + "norm2.bias", h, 0.0) : -1;
-    m_indices.fc1Weight = layout.addMatrix(name + "fc1.weight", wide * h, kInitDeviation);
-    m_indices.fc1Bias = layout.addVector(name + "fc1.bias", wide, 0.0);
-    m_indices.fc2Weight = layout.addMatrix(name + "fc2.weight", h * wide, last);
-    m_indices.fc2Bias = layout.addVector(name + "fc2.bias", h, 0.0);
+    const std::uint64_t id = 1 + static_cast<std::uint64_t>(index) * kIds;
+    m_attentionBranch.declare(
+        layout, {name, "norm1", "qkv", "project"}, id, {3 * sizes.width(), 3, sizes.width(), last});
+    m_mlpBranch.declare(
+        layout, {name, "norm2", "fc1", "fc2"}, id + 6, {sizes.mlpHidden, 1, sizes.mlpHidden, last});
 }
 
-template <class T>
-Status TransformerLayer<T>::bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients,
-    runtime::GraphPool& pool, std::int64_t rows) {
-    const auto at = [&](int index) { return resolve(layout, index, values, gradients); };
-    const std::int64_t h = m_config.hidden;
-    const std::int64_t wide = m_config.mlpHidden();
-    m_norm1 = {m_config.norm, m_config.normEpsilon, h, at(m_indices.gain1), at(m_indices.bias1)};
-    m_norm2 = {m_config.norm, m_config.normEpsilon, h, at(m_indices.gain2), at(m_indices.bias2)};
-    m_qkvLinear = {at(m_indices.qkvWeight), at(m_indices.qkvBias), h, 3 * h};
-    m_projectLinear = {at(m_indices.projectWeight), at(m_indices.projectBias), h, h};
-    m_fc1Linear = {at(m_indices.fc1Weight), at(m_indices.fc1Bias), h, wide};
-    m_fc2Linear = {at(m_indices.fc2Weight), at(m_indices.fc2Bias), wide, h};
-    GDT_TRY(m_norm1.allocate(pool, rows));
-    GDT_TRY(m_norm2.allocate(pool, rows));
-    for (T** narrow : {&m_normed1, &m_attention, &m_branch, &m_middle, &m_normed2, &m_output}) {
-        GDT_TRY(take(pool, narrow, rows * h));
+template <class T> void TransformerLayer<T>::plan(BufferPlan& plan, int slots) {
+    m_attention.plan(plan, slots);
+    m_slots.resize(static_cast<std::size_t>(slots));
+    for (Slot& slot : m_slots) {
+        slot.norm1.plan(plan, m_config.norm, m_sizes.shardRows);
+        slot.norm2.plan(plan, m_config.norm, m_sizes.shardRows);
+        plan.want(&slot.normed1, m_sizes.rows * m_sizes.hidden);
+        plan.want(&slot.normed2, m_sizes.rows * m_sizes.hidden);
+        plan.want(&slot.middle, m_sizes.shardRows * m_sizes.hidden);
+        plan.want(&slot.output, m_sizes.shardRows * m_sizes.hidden);
+        plan.want(&slot.fc1, m_sizes.rows * m_sizes.mlpHidden);
+        plan.want(&slot.gelu, m_sizes.rows * m_sizes.mlpHidden);
     }
-    GDT_TRY(take(pool, &m_qkv, rows * 3 * h));
-    GDT_TRY(take(pool, &m_logSums, rows * m_config.heads));
-    GDT_TRY(take(pool, &m_fc1, rows * wide));
-    return take(pool, &m_gelu, rows * wide);
 }
 
-template <class T> Status TransformerLayer<T>::attentionForward(const Pass& pass, const T* x) {
-    const auto [seqLen, batch] = pass.shape;
-    const std::int64_t elements = pass.shape.rows() * m_config.hidden;
-    const std::int64_t heads = m_config.heads;
-    const std::int64_t headSize = m_config.headSize();
-    GDT_TRY(m_norm1.forward(pass, x, m_normed1));
-    GDT_TRY(m_qkvLinear.forward(pass, m_normed1, m_qkv));
-    GDT_TRY(pass.stream.template launch<kernels::Rotary<T>>(
-        gridFor(elements), {m_qkv, seqLen, batch, heads, headSize, m_config.rotaryBase, 1.0}));
-    GDT_TRY(pass.stream.template launch<kernels::AttentionForward<T>>(
-        gridFor(elements), {m_qkv, m_attention, m_logSums, seqLen, batch, heads, headSize}));
-    GDT_TRY(m_projectLinear.forward(pass, m_attention, m_branch));
-    return pass.stream.template launch<kernels::ResidualAdd<T>>(
-        gridFor(elements), {x, m_branch, m_middle, elements});
+template <class T>
+void TransformerLayer<T>::bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients) {
+    m_attentionBranch.bind(layout, values, gradients);
+    m_mlpBranch.bind(layout, values, gradients);
 }
 
-template <class T> Status TransformerLayer<T>::mlpForward(const Pass& pass) {
-    const std::int64_t elements = pass.shape.rows() * m_config.hidden;
-    const std::int64_t wide = pass.shape.rows() * m_config.mlpHidden();
-    GDT_TRY(m_norm2.forward(pass, m_middle, m_normed2));
-    GDT_TRY(m_fc1Linear.forward(pass, m_normed2, m_fc1));
-    GDT_TRY(pass.stream.template launch<kernels::GeluForward<T>>(gridFor(wide), {m_fc1, m_gelu, wide}));
-    GDT_TRY(m_fc2Linear.forward(pass, m_gelu, m_branch));
-    return pass.stream.template launch<kernels::ResidualAdd<T>>(
-        gridFor(elements), {m_middle, m_branch, m_output, elements});
+template <class T>
+void TransformerLayer<T>::connect(int slot, const Residual<T>& residual, const std::int64_t* firstSample) {
+    m_slots[static_cast<std::size_t>(slot)].residual = residual;
+    m_slots[static_cast<std::size_t>(slot)].firstSample = firstSample;
 }
 
-template <class T> Status TransformerLayer<T>::forward(const Pass& pass, const T* x) {
-    GDT_TRY(attentionForward(pass, x));
+template <class T> void TransformerLayer<T>::add(StepList& list, StepKind kind, Piece piece) {
+    list.push_back({kind, m_index, -1,
+        [this, piece](const Pass& pass, int slot) { return (this->*piece)(pass, at(slot), slot); }});
+}
+
+// --- forward ---
+
+template <class T> void TransformerLayer<T>::forwardSteps(StepList& list) {
+    using Layer = TransformerLayer;
+    const parallel::TensorGroup& tensor = m_parallel.tensor;
+    add(list, StepKind::Compute, &Layer::beforeAttention);
+    if (tensor.shards()) {
+        add(list, StepKind::TensorComm, &Layer::gatherNormed1);
+    }
+    add(list, StepKind::Compute, &Layer::qkv);
+    m_attention.forwardSteps(list);
+    add(list, StepKind::Compute, &Layer::project);
+    if (tensor.parallel()) {
+        add(list, StepKind::TensorComm, &Layer::reduceAttention);
+    }
+    add(list, StepKind::Compute, &Layer::betweenBranches);
+    if (tensor.shards()) {
+        add(list, StepKind::TensorComm, &Layer::gatherNormed2);
+    }
+    add(list, StepKind::Compute, &Layer::mlp);
+    if (tensor.parallel()) {
+        add(list, StepKind::TensorComm, &Layer::reduceMlp);
+    }
+    add(list, StepKind::Compute, &Layer::afterMlp);
+}
+
+template <class T> Status TransformerLayer<T>::beforeAttention(const Pass& pass, const Slot& s, int) {
+    return m_attentionBranch.norm(pass, s.residual.x, s.normed1, s.norm1);
+}
+
+template <class T> Status TransformerLayer<T>::gatherNormed1(const Pass& pass, const Slot& s, int) {
+    return m_attentionBranch.gatherNormed(pass, s.normed1);
+}
+
+template <class T> Status TransformerLayer<T>::qkv(const Pass& pass, const Slot& s, int slot) {
+    return m_attentionBranch.first().forward(pass, s.normed1, m_attention.slot(slot).qkv);
+}
+
+template <class T> Status TransformerLayer<T>::project(const Pass& pass, const Slot&, int slot) {
+    return m_attentionBranch.last().forward(pass, m_attention.slot(slot).output, m_scratch.narrow);
+}
+
+template <class T> Status TransformerLayer<T>::reduceAttention(const Pass& pass, const Slot&, int) {
+    return m_attentionBranch.reduceBranch(pass);
+}
+
+template <class T> Status TransformerLayer<T>::betweenBranches(const Pass& pass, const Slot& s, int) {
+    GDT_TRY(m_attentionBranch.addBranch(pass, s.residual.x, s.middle, s.firstSample));
     GDT_TRY(pass.hooks.inForward(m_index, pass.stream));
-    return mlpForward(pass);
+    return m_mlpBranch.norm(pass, s.middle, s.normed2, s.norm2);
 }
 
-template <class T>
-Status TransformerLayer<T>::mlpBackward(const Pass& pass, T* dx, const BackwardScratch<T>& scratch) {
-    const std::int64_t wide = pass.shape.rows() * m_config.mlpHidden();
-    GDT_TRY(m_fc2Linear.backward(pass, m_gelu, dx, scratch.wide));
+template <class T> Status TransformerLayer<T>::gatherNormed2(const Pass& pass, const Slot& s, int) {
+    return m_mlpBranch.gatherNormed(pass, s.normed2);
+}
+
+template <class T> Status TransformerLayer<T>::mlp(const Pass& pass, const Slot& s, int) {
+    const std::int64_t wide = pass.rows() * m_sizes.mlpHidden;
+    GDT_TRY(m_mlpBranch.first().forward(pass, s.normed2, s.fc1));
+    GDT_TRY(pass.stream.template launch<kernels::GeluForward<T>>(gridFor(wide), {s.fc1, s.gelu, wide}));
+    return m_mlpBranch.last().forward(pass, s.gelu, m_scratch.narrow);
+}
+
+template <class T> Status TransformerLayer<T>::reduceMlp(const Pass& pass, const Slot&, int) {
+    return m_mlpBranch.reduceBranch(pass);
+}
+
+template <class T> Status TransformerLayer<T>::afterMlp(const Pass& pass, const Slot& s, int) {
+    return m_mlpBranch.addBranch(pass, s.middle, s.residual.y, s.firstSample);
+}
+
+// --- backward ---
+
+template <class T> void TransformerLayer<T>::backwardSteps(StepList& list) {
+    using Layer = TransformerLayer;
+    const parallel::TensorGroup& tensor = m_parallel.tensor;
+    add(list, StepKind::Compute, &Layer::mlpGradient);
+    if (tensor.shards()) {
+        add(list, StepKind::TensorComm, &Layer::gatherMlpGradient);
+    }
+    add(list, StepKind::Compute, &Layer::mlpBackward);
+    if (tensor.parallel()) {
+        add(list, StepKind::TensorComm, &Layer::reduceMlpGradient);
+    }
+    add(list, StepKind::Compute, &Layer::mlpWeights);
+    add(list, StepKind::Compute, &Layer::attentionGradient);
+    if (tensor.shards()) {
+        add(list, StepKind::TensorComm, &Layer::gatherAttentionGradient);
+    }
+    add(list, StepKind::Compute, &Layer::projectBackward);
+    m_attention.backwardSteps(list);
+    add(list, StepKind::Compute, &Layer::qkvBackward);
+    if (tensor.parallel()) {
+        add(list, StepKind::TensorComm, &Layer::reduceAttentionGradient);
+    }
+    add(list, StepKind::Compute, &Layer::qkvWeights);
+}
+
+template <class T> Status TransformerLayer<T>::mlpGradient(const Pass& pass, const Slot& s, int) {
+    return m_mlpBranch.beginBackward(pass, s.residual.gradient, s.firstSample);
+}
+
+template <class T> Status TransformerLayer<T>::gatherMlpGradient(const Pass& pass, const Slot& s, int) {
+    return m_mlpBranch.gatherBranchGradient(pass, s.residual.gradient);
+}
+
+template <class T> Status TransformerLayer<T>::mlpBackward(const Pass& pass, const Slot& s, int) {
+    const std::int64_t wide = pass.rows() * m_sizes.mlpHidden;
+    const T* gradient = m_mlpBranch.branchGradient(s.residual.gradient);
+    GDT_TRY(m_mlpBranch.last().backwardWeight(pass, s.gelu, gradient));
+    GDT_TRY(m_mlpBranch.last().backwardInput(pass, gradient, m_scratch.wide));
     GDT_TRY(pass.stream.template launch<kernels::GeluBackward<T>>(
-        gridFor(wide), {m_fc1, scratch.wide, scratch.wide, wide}));
-    GDT_TRY(m_fc1Linear.backward(pass, m_normed2, scratch.wide, scratch.narrow));
-    return m_norm2.backward(pass, m_middle, scratch.narrow, dx);
+        gridFor(wide), {s.fc1, m_scratch.wide, m_scratch.wide, wide}));
+    return m_mlpBranch.first().backwardInput(pass, m_scratch.wide, m_scratch.narrow);
 }
 
-template <class T>
-Status TransformerLayer<T>::attentionBackward(
-    const Pass& pass, const T* x, T* dx, const BackwardScratch<T>& scratch) {
-    const auto [seqLen, batch] = pass.shape;
-    const std::int64_t elements = pass.shape.rows() * m_config.hidden;
-    const std::int64_t heads = m_config.heads;
-    const std::int64_t headSize = m_config.headSize();
-    T* dqkv = scratch.wide;
-    GDT_TRY(m_projectLinear.backward(pass, m_attention, dx, scratch.narrow));
-    GDT_TRY(pass.stream.template launch<kernels::AttentionBackward<T>>(gridFor(elements),
-        {m_qkv, m_attention, m_logSums, scratch.narrow, dqkv, scratch.rowSums, seqLen, batch, heads,
-            headSize}));
-    GDT_TRY(pass.stream.template launch<kernels::Rotary<T>>(
-        gridFor(elements), {dqkv, seqLen, batch, heads, headSize, m_config.rotaryBase, -1.0}));
-    GDT_TRY(m_qkvLinear.backward(pass, m_normed1, dqkv, scratch.narrow));
-    return m_norm1.backward(pass, x, scratch.narrow, dx);
+template <class T> Status TransformerLayer<T>::reduceMlpGradient(const Pass& pass, const Slot&, int) {
+    return m_mlpBranch.reduceNormedGradient(pass);
 }
 
-template <class T>
-Status TransformerLayer<T>::backward(const Pass& pass, const T* x, T* dx, const BackwardScratch<T>& scratch) {
-    GDT_TRY(mlpBackward(pass, dx, scratch));
-    return attentionBackward(pass, x, dx, scratch);
+// Beside the sum over ranks where that has a stream of its own.
+template <class T> Status TransformerLayer<T>::mlpWeights(const Pass& pass, const Slot& s, int) {
+    GDT_TRY(m_mlpBranch.first().backwardWeight(pass, s.normed2, m_scratch.wide));
+    return m_mlpBranch.finishBackward(pass, s.middle, s.residual.gradient, s.norm2);
+}
+
+template <class T> Status TransformerLayer<T>::attentionGradient(const Pass& pass, const Slot& s, int) {
+    return m_attentionBranch.beginBackward(pass, s.residual.gradient, s.firstSample);
+}
+
+template <class T> Status TransformerLayer<T>::gatherAttentionGradient(const Pass& pass, const Slot& s, int) {
+    return m_attentionBranch.gatherBranchGradient(pass, s.residual.gradient);
+}
+
+template <class T> Status TransformerLayer<T>::projectBackward(const Pass& pass, const Slot& s, int slot) {
+    const T* gradient = m_attentionBranch.branchGradient(s.residual.gradient);
+    GDT_TRY(m_attentionBranch.last().backwardWeight(pass, m_attention.slot(slot).output, gradient));
+    return m_attentionBranch.last().backwardInput(pass, gradient, m_scratch.heads);
+}
+
+template <class T> Status TransformerLayer<T>::qkvBackward(const Pass& pass, const Slot&, int) {
+    return m_attentionBranch.first().backwardInput(pass, m_scratch.wide, m_scratch.narrow);
+}
+
+template <class T> Status TransformerLayer<T>::reduceAttentionGradient(const Pass& pass, const Slot&, int) {
+    return m_attentionBranch.reduceNormedGradient(pass);
+}
+
+template <class T> Status TransformerLayer<T>::qkvWeights(const Pass& pass, const Slot& s, int) {
+    GDT_TRY(m_attentionBranch.first().backwardWeight(pass, s.normed1, m_scratch.wide));
+    return m_attentionBranch.finishBackward(pass, s.residual.x, s.residual.gradient, s.norm1);
 }
 
 template <class T> Status TransformerLayer<T>::betweenReplays(LayerHooks& hooks, runtime::Stream& stream) {
@@ -152,9 +223,6 @@ template <class T> Status TransformerLayer<T>::betweenReplays(LayerHooks& hooks,
     return Status::Success;
 }
 
-template struct BackwardScratch<float>;
-template struct BackwardScratch<double>;
-template struct BackwardScratch<kernels::BFloat16>;
 template class TransformerLayer<float>;
 template class TransformerLayer<double>;
 template class TransformerLayer<kernels::BFloat16>;

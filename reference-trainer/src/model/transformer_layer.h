@@ -1,68 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "model/linear.h"
-#include "model/norm.h"
+#include "model/attention.h"
+#include "model/branch.h"
 
 namespace gdt::model {
 
-/// Buffers of the backward pass that all layers share, sized for the largest micro-batch.
-template <class T> struct BackwardScratch {
-    T* narrow = nullptr; ///< [rows, hidden]
-    T* wide = nullptr; ///< [rows, 4 * hidden], also holds the gradient of queries, keys and values
-    kernels::Wide<T>* rowSums = nullptr; ///< [batch, heads, seqLen]
-
-    runtime::Status allocate(runtime::GraphPool& pool, const ModelConfig& config, std::int64_t rows);
-};
-
 /// Pre-norm transformer block:
-///   middle = x + project(attention(rotary(qkv(norm1(x)))));  y = middle + fc2(gelu(fc1(norm2(middle)))).
-/// Kernels are issued in this order on the pass's stream, nothing waits. Activations stay until the backward
-/// pass of the same micro-batch; x must stay too.
+///   middle = x + drop(project(attention(rotary(qkv(norm1(x))))));
+///   y = middle + drop(fc2(gelu(fc1(norm2(middle))))).
+/// Kernels are issued in this order on the pass's stream, nothing waits. Over several tensor-parallel ranks
+/// qkv and fc1 are column-parallel, project and fc2 row-parallel. Activations of a slot stay until the
+/// backward pass of the same micro-batch. The steps refer to the layer, which must not move.
 template <class T> class TransformerLayer {
 public:
-    TransformerLayer(const ModelConfig& config, std::int64_t index, ParameterLayout& layout);
+    TransformerLayer(const ModelConfig& config, const parallel::ModelParallel& parallel,
+        const LocalSizes& sizes, const Scratch<T>& scratch, std::int64_t index, ParameterLayout& layout);
+    TransformerLayer(const TransformerLayer&) = delete;
+    TransformerLayer& operator=(const TransformerLayer&) = delete;
 
-    /// Resolves parameters (after ParameterLayout::finish) and takes the activation buffers from `pool`.
-    runtime::Status bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients,
-        runtime::GraphPool& pool, std::int64_t rows);
+    void plan(BufferPlan& plan, int slots);
+    /// Resolves parameters, after ParameterLayout::finish.
+    void bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients);
+    /// After BufferPlan::assign: what the layer reads and writes for each slot.
+    void connect(int slot, const Residual<T>& residual, const std::int64_t* firstSample);
 
-    runtime::Status forward(const Pass& pass, const T* x);
-    /// `dx` comes in as the gradient of the output and leaves as the gradient of x.
-    runtime::Status backward(const Pass& pass, const T* x, T* dx, const BackwardScratch<T>& scratch);
+    void forwardSteps(StepList& list);
+    void backwardSteps(StepList& list);
 
     /// Host-side place for per-layer work between two replays; does nothing unless a fault is armed.
     runtime::Status betweenReplays(LayerHooks& hooks, runtime::Stream& stream);
 
-    [[nodiscard]] T* output() const { return m_output; }
+    [[nodiscard]] T* output(int slot) const { return at(slot).output; }
+
+    /// Parameters a layer declares, for ids.
+    static constexpr std::uint64_t kIds = 12;
 
 private:
-    struct Indices {
-        int gain1, bias1, qkvWeight, qkvBias, projectWeight, projectBias;
-        int gain2, bias2, fc1Weight, fc1Bias, fc2Weight, fc2Bias;
+    struct Slot {
+        Residual<T> residual;
+        const std::int64_t* firstSample = nullptr;
+        NormStatistics<T> norm1, norm2;
+        T* normed1 = nullptr; // [rows, hidden]
+        T* middle = nullptr; // [shardRows, hidden]
+        T* normed2 = nullptr; // [rows, hidden]
+        T* fc1 = nullptr; // [rows, 4 * hidden / ranks]
+        T* gelu = nullptr;
+        T* output = nullptr; // [shardRows, hidden]
     };
 
-    runtime::Status attentionForward(const Pass& pass, const T* x);
-    runtime::Status mlpForward(const Pass& pass);
-    runtime::Status mlpBackward(const Pass& pass, T* dx, const BackwardScratch<T>& scratch);
-    runtime::Status attentionBackward(const Pass& pass, const T* x, T* dx, const BackwardScratch<T>& scratch);
+    [[nodiscard]] const Slot& at(int slot) const { return m_slots[static_cast<std::size_t>(slot)]; }
+    using Piece = runtime::Status (TransformerLayer::*)(const Pass&, const Slot&, int);
+    void add(StepList& list, StepKind kind, Piece piece);
 
-    ModelConfig m_config;
+    runtime::Status beforeAttention(const Pass& pass, const Slot& s, int);
+    runtime::Status gatherNormed1(const Pass& pass, const Slot& s, int);
+    runtime::Status qkv(const Pass& pass, const Slot& s, int slot);
+    runtime::Status project(const Pass& pass, const Slot& s, int slot);
+    runtime::Status reduceAttention(const Pass& pass, const Slot& s, int);
+    runtime::Status betweenBranches(const Pass& pass, const Slot& s, int);
+    runtime::Status gatherNormed2(const Pass& pass, const Slot& s, int);
+    runtime::Status mlp(const Pass& pass, const Slot& s, int);
+    runtime::Status reduceMlp(const Pass& pass, const Slot& s, int);
+    runtime::Status afterMlp(const Pass& pass, const Slot& s, int);
+
+    runtime::Status mlpGradient(const Pass& pass, const Slot& s, int);
+    runtime::Status gatherMlpGradient(const Pass& pass, const Slot& s, int);
+    runtime::Status mlpBackward(const Pass& pass, const Slot& s, int);
+    runtime::Status reduceMlpGradient(const Pass& pass, const Slot& s, int);
+    runtime::Status mlpWeights(const Pass& pass, const Slot& s, int);
+    runtime::Status attentionGradient(const Pass& pass, const Slot& s, int);
+    runtime::Status gatherAttentionGradient(const Pass& pass, const Slot& s, int);
+    runtime::Status projectBackward(const Pass& pass, const Slot& s, int slot);
+    runtime::Status qkvBackward(const Pass& pass, const Slot& s, int);
+    runtime::Status reduceAttentionGradient(const Pass& pass, const Slot& s, int);
+    runtime::Status qkvWeights(const Pass& pass, const Slot& s, int);
+
+    const ModelConfig& m_config;
+    const parallel::ModelParallel& m_parallel;
+    const Scratch<T>& m_scratch;
+    LocalSizes m_sizes;
     std::int64_t m_index;
-    Indices m_indices{};
-    Norm<T> m_norm1, m_norm2;
-    Linear<T> m_qkvLinear, m_projectLinear, m_fc1Linear, m_fc2Linear;
-
-    T* m_normed1 = nullptr; // [rows, hidden]
-    T* m_qkv = nullptr; // [rows, 3 * hidden]
-    kernels::Wide<T>* m_logSums = nullptr; // [batch, heads, seqLen]
-    T* m_attention = nullptr; // [rows, hidden]
-    T* m_branch = nullptr; // [rows, hidden], output of either branch before it is added
-    T* m_middle = nullptr; // [rows, hidden]
-    T* m_normed2 = nullptr;
-    T* m_fc1 = nullptr; // [rows, 4 * hidden]
-    T* m_gelu = nullptr; // [rows, 4 * hidden]
-    T* m_output = nullptr; // [rows, hidden]
+    Attention<T> m_attention;
+    Branch<T> m_attentionBranch, m_mlpBranch;
+    std::vector<Slot> m_slots;
 };
 
 } // namespace gdt::model

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/communicator.h"
 #include "model/parameter.h"
 #include "optim/step_state.h"
 #include "runtime/stream.h"
@@ -20,6 +21,15 @@ struct OptimizerConfig {
     std::int64_t decaySteps = 200;
 };
 
+/// The other ranks' part in an optimizer step.
+struct OptimizerRanks {
+    comm::Communicator* norm = nullptr; ///< ranks whose gradients count for one norm; null: this one alone
+    /// ZeRO-1: the replicas each update their part of the parameters and then gather all. Null: each updates
+    /// all.
+    comm::Communicator* shards = nullptr;
+    bool countsReplicated = true; ///< whether tensors that all tensor-parallel ranks hold count here
+};
+
 /// AdamW over the whole parameter block with global-norm clipping, all on the device: issue() never waits and
 /// passes no number that changes between steps by value, so it can be captured. Moments are allocated at the
 /// first issue(), as frameworks do; a graph must therefore be captured after one eager step.
@@ -30,7 +40,8 @@ public:
     /// All pointers are device memory that outlives the optimizer. `master` are the parameters; where T is
     /// narrow each update also rounds them into `values`, else both are the same block.
     AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
-        const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state);
+        const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state,
+        const OptimizerRanks& ranks = {});
     ~AdamWOptimizer();
     AdamWOptimizer(const AdamWOptimizer&) = delete;
     AdamWOptimizer& operator=(const AdamWOptimizer&) = delete;
@@ -43,13 +54,23 @@ public:
     /// Schedule, norm, clip, update, clear gradients, file the step's record.
     runtime::Status issue(runtime::Stream& stream);
 
+    /// The moments of the elements that this rank updates; null before ensureState().
+    [[nodiscard]] Wide* firstMoment() const { return m_firstMoment; }
+    [[nodiscard]] Wide* secondMoment() const { return m_secondMoment; }
+    [[nodiscard]] std::int64_t ownedCount() const { return m_end - m_begin; }
+
 private:
-    runtime::Status update(runtime::Stream& stream, std::int64_t first, std::int64_t count, double decay);
+    runtime::Status norm(runtime::Stream& stream);
+    runtime::Status addSquares(runtime::Stream& stream, std::int64_t begin, std::int64_t end, bool& first);
+    runtime::Status update(runtime::Stream& stream, std::int64_t begin, std::int64_t end, double decay);
+    runtime::Status gatherShards(runtime::Stream& stream);
 
     runtime::Device& m_device;
     OptimizerConfig m_config;
-    std::int64_t m_count;
-    std::int64_t m_decayedCount;
+    const model::ParameterLayout& m_layout;
+    OptimizerRanks m_ranks;
+    std::int64_t m_begin = 0; // elements that this rank updates
+    std::int64_t m_end = 0;
     Wide* m_master;
     T* m_rounded; // null where T is as wide
     Wide* m_gradients;

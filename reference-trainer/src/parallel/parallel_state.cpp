@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/parallel_state.h"
 
-namespace gdt::parallel {
+#include <algorithm>
 
-namespace {
-constexpr const char* kAxisNames[] = {"tensor", "context", "data", "pipeline"};
-} // namespace
+namespace gdt::parallel {
 
 ParallelState::ParallelState(const ParallelSizes& sizes, int rank)
     : m_sizes(sizes)
@@ -50,8 +48,32 @@ std::vector<int> ParallelState::group(Axis axis) const {
     return ranks;
 }
 
-std::string ParallelState::groupName(Axis axis) const {
-    return std::string(kAxisNames[static_cast<int>(axis)]) + std::to_string(group(axis).front());
+int ParallelState::groupSize(std::initializer_list<Axis> axes) const {
+    int ranks = 1;
+    for (const Axis axis : axes) {
+        ranks *= size(axis);
+    }
+    return ranks;
+}
+
+int ParallelState::groupLeader(std::initializer_list<Axis> axes) const {
+    int leader = m_rank;
+    for (const Axis axis : axes) {
+        leader -= coordinate(axis) * stride(axis);
+    }
+    return leader;
+}
+
+int ParallelState::placeIn(std::initializer_list<Axis> axes) const {
+    int place = 0;
+    int faster = 1;
+    for (const Axis axis : {Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline}) {
+        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) {
+            place += coordinate(axis) * faster;
+            faster *= size(axis);
+        }
+    }
+    return place;
 }
 
 } // namespace gdt::parallel

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 namespace gdt::parallel {
 
-/// The dimensions a job is spread over. In this version only `data` may exceed 1.
+/// The dimensions a job is spread over.
 struct ParallelSizes {
     int tensor = 1;
     int context = 1;
@@ -31,8 +32,12 @@ public:
     [[nodiscard]] int coordinate(Axis axis) const;
     /// World ranks that differ from this one in `axis` only, ascending; this rank is among them.
     [[nodiscard]] std::vector<int> group(Axis axis) const;
-    /// The same for all ranks of the group, different between groups: the name of its communicator.
-    [[nodiscard]] std::string groupName(Axis axis) const;
+    /// Number of ranks that differ from this one in some of `axes` only, this one included.
+    [[nodiscard]] int groupSize(std::initializer_list<Axis> axes) const;
+    /// The lowest of these ranks: the same for all ranks of the group, different between groups.
+    [[nodiscard]] int groupLeader(std::initializer_list<Axis> axes) const;
+    /// Place of this rank in the group, in the order of ranks.
+    [[nodiscard]] int placeIn(std::initializer_list<Axis> axes) const;
 
 private:
     [[nodiscard]] int stride(Axis axis) const;

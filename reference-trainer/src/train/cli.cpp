@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/cli.h"
 
+#include "comm/shm_communicator.h"
 #include "faults/fault_injector.h"
 
 #include <CLI/CLI.hpp>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include <unistd.h>
 
@@ -28,6 +30,7 @@ constexpr const char* kExamples
       "rate\n"
       "  reference-trainer --dp 2                           two replicas, two processes\n"
       "  reference-trainer --backend cuda                   the same on a GPU\n"
+      "  reference-trainer --tp 2 --pp 2 --cp 2             one model over eight processes\n"
       "  reference-trainer --fault item-in-capture          a capture that fails; training goes on\n"
       "  graphdoctor run -- reference-trainer --fault item-in-capture\n"
       "Exit status: 0 trained to the end, 1 a device or communication error, 2 a wrong argument, 3 no usable "
@@ -45,6 +48,11 @@ struct Raw {
     std::string mode = "manual";
     std::vector<std::string> scopes{"cycle", "optimizer"};
     std::string policy = "fallback";
+    std::string graphKey = "slot";
+    std::string tensorComm = "inside";
+    std::string ringLayout = "zigzag";
+    std::string schedule = "1f1b";
+    std::size_t maxGraphs = 0;
     std::string norm = "layer";
     bool untied = false;
     std::int64_t paddedVocab = 0;
@@ -70,6 +78,9 @@ void addModelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->group(group)
         ->check(within(std::int64_t{0}, std::int64_t{1} << 24));
     app.add_option("--norm", raw.norm, "Normalisation")->group(group)->check(CLI::IsMember({"layer", "rms"}));
+    app.add_option("--dropout", config.model.dropout, "Share of each residual branch that is dropped")
+        ->group(group)
+        ->check(within(0.0, 0.99));
     app.add_flag("--untied", raw.untied, "Give the output projection a matrix of its own")->group(group);
     app.add_option("--dtype", raw.dtype,
            "Number format; bf16 keeps parameters, gradients and moments in fp32 as well (CUDA only)")
@@ -110,33 +121,85 @@ void addTrainingOptions(CLI::App& app, RunConfig& config, Raw& raw) {
            "0: all work runs when the host waits; 1: a worker thread for each stream")
         ->group(group)
         ->check(within(0, 1));
-    app.add_option("--dp", config.dataParallel, "Data-parallel replicas, one process each")
-        ->group(group)
-        ->check(within(1, 64));
     app.add_option("--rendezvous", config.rendezvous, "Folder where ranks of a launcher find each other")
+        ->group(group);
+}
+
+void addParallelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
+    const char* group = "Parallelism (one process a rank; the ranks are tp * cp * dp * pp)";
+    const auto ranks = within(1, comm::kMaxShmRanks);
+    app.add_option("--tp", config.parallel.tensor, "Tensor-parallel ranks: each layer's matrices are split")
+        ->group(group)
+        ->check(ranks);
+    app.add_flag("--sequence-parallel", config.sequenceParallel,
+           "Split norms, dropout and the residual stream over the --tp ranks, too")
+        ->group(group);
+    app.add_option("--cp", config.parallel.context, "Context-parallel ranks: each sequence is split")
+        ->group(group)
+        ->check(ranks);
+    app.add_option("--cp-layout", raw.ringLayout, "Which part of a sequence a --cp rank holds")
+        ->group(group)
+        ->check(CLI::IsMember({"zigzag", "contiguous"}));
+    app.add_option("--pp", config.parallel.pipeline, "Pipeline stages: the layers are split")
+        ->group(group)
+        ->check(ranks);
+    app.add_option("--schedule", raw.schedule, "Order of the passes of a stage")
+        ->group(group)
+        ->check(CLI::IsMember({"1f1b", "gpipe", "interleaved", "serial"}));
+    app.add_option("--virtual-stages", config.virtualStages, "Model chunks of a stage, for interleaved")
+        ->group(group)
+        ->check(within(1, 1024));
+    app.add_option("--dp", config.parallel.data, "Data-parallel replicas")->group(group)->check(ranks);
+    app.add_flag("--zero1", config.distributedOptimizer,
+           "Each replica (--dp, --cp) updates its part of the parameters (ZeRO-1)")
+        ->group(group);
+    app.add_option(
+           "--bucket-elements", config.bucketElements, "Gradients of one all-reduce over the replicas")
+        ->group(group)
+        ->check(within(std::int64_t{1}, std::int64_t{1} << 40));
+    app.add_option("--shm-strict", config.strictComm,
+           "1: operations that do not fit together are named at once; 0: they hang, as on a GPU")
         ->group(group);
 }
 
 void addGraphOptions(CLI::App& app, RunConfig& config, Raw& raw) {
     const char* group = "Graphs";
-    app.add_option("--graph-mode", raw.mode, "eager: kernel by kernel; manual: capture, then replay")
+    app.add_option("--graph-mode", raw.mode,
+           "eager: kernel by kernel; manual: capture what --graph-scope says; auto: capture each pass "
+           "blindly, "
+           "broken at communication")
         ->group(group)
-        ->check(CLI::IsMember({"eager", "manual"}));
-    app.add_option("--graph-scope", raw.scopes, "What is captured: cycle, optimizer, both (default), or full")
+        ->check(CLI::IsMember({"eager", "manual", "auto"}));
+    app.add_option("--graph-scope", raw.scopes,
+           "What one graph holds: of the passes cycle (all of a step), microbatch (one), layer, segment "
+           "(between tensor-parallel collectives) or hop (of the attention ring); optimizer; or full for "
+           "cycle and optimizer in one")
         ->group(group)
         ->delimiter(',')
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->check(CLI::IsMember({"cycle", "optimizer", "full"}));
+        ->check(CLI::IsMember({"cycle", "microbatch", "layer", "segment", "hop", "optimizer", "full"}));
+    app.add_option("--graph-key", raw.graphKey,
+           "Graphs within a pass: one for each set of buffers (slot) or for each micro-batch")
+        ->group(group)
+        ->check(CLI::IsMember({"slot", "microbatch"}));
+    app.add_option("--tp-comm", raw.tensorComm,
+           "Tensor-parallel collectives of a captured pass: inside the graph, on a forked branch of it, or "
+           "outside between two graphs")
+        ->group(group)
+        ->check(CLI::IsMember({"inside", "fork", "outside"}));
     app.add_option("--graph-warmup", config.graphs.warmupRuns, "Eager steps before a capture")
         ->group(group)
         ->check(within(std::int64_t{1}, std::int64_t{1} << 20));
-    app.add_option("--max-graphs", config.graphs.maxGraphs, "Graphs kept at a time")
+    app.add_option(
+           "--max-graphs", raw.maxGraphs, "Graphs kept at a time; default 16, with graphs within a pass 4096")
         ->group(group)
         ->check(within(std::size_t{1}, std::size_t{4096}));
     app.add_option("--graph-policy", raw.policy,
-           "When the cache is full: fallback: newcomers run eagerly; lru: the oldest goes")
+           "When the cache is full: fallback: newcomers run eagerly; lru: the one used longest ago goes; "
+           "lfu: "
+           "the one used least often")
         ->group(group)
-        ->check(CLI::IsMember({"fallback", "lru"}));
+        ->check(CLI::IsMember({"fallback", "lru", "lfu"}));
 }
 
 void addOutputOptions(CLI::App& app, RunConfig& config, Raw& raw) {
@@ -158,6 +221,16 @@ bool contains(const std::vector<std::string>& words, const char* word) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+const std::map<std::string, graphs::GraphMode> kModes{{"eager", graphs::GraphMode::Eager},
+    {"manual", graphs::GraphMode::Manual}, {"auto", graphs::GraphMode::Auto}};
+const std::map<std::string, graphs::CachePolicy> kPolicies{{"fallback", graphs::CachePolicy::Fallback},
+    {"lru", graphs::CachePolicy::Lru}, {"lfu", graphs::CachePolicy::Lfu}};
+const std::map<std::string, CollectivePlacement> kPlacements{{"inside", CollectivePlacement::Inside},
+    {"fork", CollectivePlacement::Fork}, {"outside", CollectivePlacement::Outside}};
+const std::map<std::string, graphs::Scope> kPassScopes{{"cycle", graphs::Scope::Cycle},
+    {"microbatch", graphs::Scope::Microbatch}, {"layer", graphs::Scope::Layer},
+    {"segment", graphs::Scope::Segment}, {"hop", graphs::Scope::Hop}};
+
 // Returns one sentence when the options contradict each other.
 std::string apply(const Raw& raw, RunConfig& config) {
     config.type = raw.dtype == "fp64" ? ElementType::F64
@@ -165,10 +238,24 @@ std::string apply(const Raw& raw, RunConfig& config) {
                                       : ElementType::F32;
     config.backend = raw.backend == "cuda" ? runtime::Backend::Cuda : runtime::Backend::Host;
     config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
-    config.graphs.mode = raw.mode == "eager" ? graphs::GraphMode::Eager : graphs::GraphMode::Manual;
-    config.graphs.policy = raw.policy == "lru" ? graphs::CachePolicy::Lru : graphs::CachePolicy::Fallback;
+    config.graphs.mode = kModes.at(raw.mode);
+    config.graphs.policy = kPolicies.at(raw.policy);
+    config.tensorComm = kPlacements.at(raw.tensorComm);
+    config.keyByMicroBatch = raw.graphKey == "microbatch";
+    config.ringLayout
+        = raw.ringLayout == "contiguous" ? parallel::RingLayout::Contiguous : parallel::RingLayout::Zigzag;
+    config.schedule = pipeline::scheduleFromName(raw.schedule).value();
     config.graphFull = contains(raw.scopes, "full");
-    config.graphCycle = contains(raw.scopes, "cycle");
+    std::vector<graphs::Scope> passScopes;
+    for (const std::string& word : raw.scopes) {
+        if (const auto scope = kPassScopes.find(word); scope != kPassScopes.end()) {
+            passScopes.push_back(scope->second);
+        }
+    }
+    config.graphCycle = !passScopes.empty();
+    config.passScope = passScopes.empty() ? graphs::Scope::Cycle : passScopes.front();
+    const bool fine = graphs::withinPass(config.passScope) || config.graphs.mode == graphs::GraphMode::Auto;
+    config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : (fine ? 4096 : 16);
     config.graphOptimizer = contains(raw.scopes, "optimizer");
     config.model.norm = raw.norm == "rms" ? model::NormKind::Rms : model::NormKind::Layer;
     config.model.tiedHead = !raw.untied;
@@ -185,6 +272,11 @@ std::string apply(const Raw& raw, RunConfig& config) {
     if (raw.json && !raw.listFaults) {
         return "--json goes with --list-faults only; --log FILE writes a run as JSON lines";
     }
+    if (passScopes.size() > 1) {
+        return fmt::format(
+            "--graph-scope takes one of cycle, microbatch, layer, segment and hop, not {} of them",
+            passScopes.size());
+    }
     if (config.graphFull && raw.scopes.size() > 1) {
         return "--graph-scope full contains cycle and optimizer already: give it alone";
     }
@@ -200,7 +292,8 @@ std::string apply(const Raw& raw, RunConfig& config) {
         }
         config.faults.push_back(*spec);
     }
-    return config.model.problem();
+    const std::string problem = config.model.problem();
+    return problem.empty() ? config.layoutProblem() : problem;
 }
 
 std::string defaultRendezvous(const parallel::RankEnvironment& rank) {
@@ -217,18 +310,31 @@ std::string placeRanks(Command& command, bool dpGiven) {
     RunConfig& config = command.config;
     std::string problem;
     command.rank = parallel::readRankEnvironment([](const char* name) { return std::getenv(name); }, problem);
+    const auto tooMany = [](const char* what, int ranks) {
+        return fmt::format("{} {} ranks; at most {} can share a host", what, ranks, comm::kMaxShmRanks);
+    };
     if (!problem.empty()) {
         return problem;
     }
     if (!command.rank) {
-        command.startRanks = config.dataParallel > 1;
-        return {};
+        const int world = config.parallel.world();
+        command.startRanks = world > 1;
+        return world > comm::kMaxShmRanks ? tooMany("--tp * --cp * --dp * --pp are", world) : std::string();
     }
-    if (dpGiven && config.dataParallel != command.rank->worldSize) {
-        return fmt::format("--dp {}, but {} says that the launcher started {} ranks", config.dataParallel,
-            command.rank->source, command.rank->worldSize);
+    const int started = command.rank->worldSize;
+    const int model = config.parallel.tensor * config.parallel.context * config.parallel.pipeline;
+    if (!dpGiven && started % model == 0) {
+        config.parallel.data = started / model;
     }
-    config.dataParallel = command.rank->worldSize;
+    if (config.parallel.world() != started) {
+        return fmt::format(
+            "--tp {} --cp {} --pp {} --dp {} are {} ranks, but {} says that the launcher started {}",
+            config.parallel.tensor, config.parallel.context, config.parallel.pipeline, config.parallel.data,
+            config.parallel.world(), command.rank->source, started);
+    }
+    if (started > comm::kMaxShmRanks) {
+        return tooMany("the launcher started", started);
+    }
     config.localRank = command.rank->localRank;
     if (config.rendezvous.empty()) {
         config.rendezvous = defaultRendezvous(*command.rank);
@@ -256,6 +362,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
     app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     addModelOptions(app, command.config, raw);
     addTrainingOptions(app, command.config, raw);
+    addParallelOptions(app, command.config, raw);
     addGraphOptions(app, command.config, raw);
     addOutputOptions(app, command.config, raw);
     try {
@@ -279,8 +386,9 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
     }
     if (problem.empty()) {
         const RunConfig& c = command.config;
-        problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.dataParallel,
-            c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager});
+        problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.parallel.world(),
+            c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
+            c.parallel.context > 1 || c.sequenceParallel});
     }
     if (!problem.empty()) {
         status = reject(problem);

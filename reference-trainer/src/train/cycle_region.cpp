@@ -3,48 +3,101 @@
 
 namespace gdt::train {
 
+using pipeline::Operation;
 using runtime::Status;
 
 template <class T>
-CycleRegion<T>::CycleRegion(const Parts& parts, std::int64_t microBatches)
+CycleRegion<T>::CycleRegion(const Parts& parts)
     : m_parts(parts)
-    , m_seqLen(parts.fetch.seqLen)
-    , m_schedule(pipeline::singleStageSchedule(microBatches)) { }
+    , m_seqLen(parts.fetch.seqLen) { }
 
 template <class T> Status CycleRegion<T>::issue(runtime::Stream& stream) {
-    const model::Pass pass{stream, m_parts.faults, {m_seqLen, m_parts.fetch.batch}};
-    for (const pipeline::Instruction& instruction : m_schedule) {
-        GDT_TRY(run(instruction, pass));
+    const kernels::FetchTokens::Args& f = m_parts.fetch;
+    const std::int64_t globalTokens = m_seqLen * f.batch * f.microBatches * f.ranks;
+    const model::Pass pass{stream, m_parts.faults, {m_parts.parallel.context.localLength(m_seqLen), f.batch},
+        m_parts.parallel, m_seqLen, 1.0 / static_cast<double>(globalTokens)};
+    const auto& list = m_parts.schedule.instructions;
+    for (std::size_t i = 0; i < list.size();) {
+        switch (list[i].operation) {
+        case Operation::Forward:
+        case Operation::Backward:
+            GDT_TRY(runPass(list[i], pass));
+            ++i;
+            break;
+        case Operation::GradientSync:
+            if (m_parts.reduction.any()) {
+                GDT_TRY(m_parts.faults.reduceGradients(m_parts.reduction, stream));
+            }
+            ++i;
+            break;
+        default:
+            GDT_TRY(runMessages(i, pass));
+        }
     }
     return Status::Success;
 }
 
-template <class T> Status CycleRegion<T>::fetch(runtime::Stream& stream, std::int64_t microBatch) {
+template <class T> Status CycleRegion<T>::fetch(const Instruction& instruction, const model::Pass& pass) {
+    const auto& slot = m_parts.stage.slot(instruction.chunk, instruction.slot);
+    const kernels::SequenceShard shard = m_parts.parallel.context.shard(m_seqLen);
     kernels::FetchTokens::Args args = m_parts.fetch;
+    args.tokens = slot.tokens;
+    args.targets = slot.targets;
+    args.firstSample = slot.firstSample;
     args.seqLen = m_seqLen;
-    args.microBatch = microBatch;
-    return stream.launch<kernels::FetchTokens>(model::gridFor(args.seqLen * args.batch), args);
+    args.microBatch = instruction.microBatch;
+    args.localLen = pass.shape.seqLen;
+    args.chunk = shard.chunk;
+    args.first0 = shard.first0;
+    args.first1 = shard.first1;
+    return pass.stream.launch<kernels::FetchTokens>(model::gridFor(pass.rows()), args);
 }
 
-template <class T>
-Status CycleRegion<T>::run(const pipeline::Instruction& instruction, const model::Pass& pass) {
-    const kernels::FetchTokens::Args& f = m_parts.fetch;
-    const model::Batch batch{f.tokens, f.targets};
+template <class T> Status CycleRegion<T>::runPass(const Instruction& instruction, const model::Pass& pass) {
+    const bool backward = instruction.operation == Operation::Backward;
+    const PassRunner::Place place{instruction.chunk, backward, instruction.slot, instruction.microBatch};
+    if (!backward) {
+        GDT_TRY(fetch(instruction, pass));
+    }
+    const model::StepList& steps = backward ? m_parts.stage.backwardSteps(instruction.chunk)
+                                            : m_parts.stage.forwardSteps(instruction.chunk);
+    return m_parts.passes.run(steps, place, pass);
+}
+
+template <class T> Status CycleRegion<T>::runMessages(std::size_t& first, const model::Pass& pass) {
+    const auto& list = m_parts.schedule.instructions;
+    std::size_t end = first + 1;
+    while (list[end].peer >= 0 && list[end].tick == list[first].tick) {
+        ++end;
+    }
+    const bool group = end - first > 1;
+    if (group) {
+        GDT_TRY(m_parts.pipeline->groupStart());
+    }
+    for (; first < end; ++first) {
+        GDT_TRY(message(list[first], pass));
+    }
+    return group ? m_parts.pipeline->groupEnd() : Status::Success;
+}
+
+template <class T> Status CycleRegion<T>::message(const Instruction& instruction, const model::Pass& pass) {
+    const auto& slot = m_parts.stage.slot(instruction.chunk, instruction.slot);
+    const auto count = static_cast<std::size_t>(m_parts.stage.messageCount(pass));
+    constexpr comm::DataType kType = parallel::wireType<T>();
+    comm::Communicator& pipeline = *m_parts.pipeline;
     switch (instruction.operation) {
-    case pipeline::Operation::Forward: {
-        const std::int64_t tokens = pass.shape.rows() * f.microBatches * f.ranks;
-        GDT_TRY(fetch(pass.stream, instruction.microBatch));
-        return m_parts.stage.forward(pass, batch, m_parts.state, 1.0 / static_cast<double>(tokens));
+    case Operation::SendForward:
+        return pipeline.send(m_parts.stage.output(instruction.chunk, instruction.slot), count, kType,
+            instruction.peer, pass.stream);
+    case Operation::ReceiveForward:
+        return pipeline.receive(slot.input, count, kType, instruction.peer, pass.stream);
+    case Operation::SendBackward:
+        return pipeline.send(slot.gradient, count, kType, instruction.peer, pass.stream);
+    case Operation::ReceiveBackward:
+        return pipeline.receive(slot.gradient, count, kType, instruction.peer, pass.stream);
+    default:
+        return Status::InvalidValue;
     }
-    case pipeline::Operation::Backward:
-        return m_parts.stage.backward(pass, batch);
-    case pipeline::Operation::GradientSync:
-        if (m_parts.reduction.communicator == nullptr) {
-            return Status::Success;
-        }
-        return m_parts.faults.reduceGradients(m_parts.reduction, pass.stream);
-    }
-    return Status::InvalidValue;
 }
 
 template class CycleRegion<float>;

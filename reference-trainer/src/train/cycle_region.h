@@ -7,35 +7,45 @@
 #include "model/gpt_stage.h"
 #include "optim/adamw.h"
 #include "pipeline/schedule.h"
+#include "train/pass_runner.h"
 
 namespace gdt::train {
 
-/// Forward and backward passes of all micro-batches of one global batch on this rank, then the gradient
-/// reduction.
+/// What this rank's stage does for one global batch: the instructions of its schedule, from the forward pass
+/// of the first micro-batch to the gradient reduction.
 template <class T> class CycleRegion final : public graphs::Region {
 public:
     struct Parts {
         model::GptStage<T>& stage;
+        const parallel::ModelParallel& parallel;
         faults::FaultInjector& faults;
         parallel::GradientReduction reduction;
-        optim::StepState* state;
-        kernels::FetchTokens::Args fetch; ///< seqLen and microBatch are filled in per launch
+        comm::Communicator* pipeline = nullptr; ///< null with one stage
+        pipeline::Schedule::Stage schedule;
+        kernels::FetchTokens::Args fetch; ///< buffers, micro-batch and sequence are filled in per launch
+        PassRunner passes;
     };
 
-    CycleRegion(const Parts& parts, std::int64_t microBatches);
+    explicit CycleRegion(const Parts& parts);
 
     /// Length of the sequences of the next issue(); at most what the stage was built for.
     void setSeqLen(std::int64_t seqLen) { m_seqLen = seqLen; }
 
     runtime::Status issue(runtime::Stream& stream) override;
+    /// Whether the passes are captured one by one, so that the region as a whole is not.
+    [[nodiscard]] bool capturesPasses() const { return m_parts.passes.captures(); }
 
 private:
-    runtime::Status fetch(runtime::Stream& stream, std::int64_t microBatch);
-    runtime::Status run(const pipeline::Instruction& instruction, const model::Pass& pass);
+    using Instruction = pipeline::Instruction;
+
+    runtime::Status fetch(const Instruction& instruction, const model::Pass& pass);
+    runtime::Status runPass(const Instruction& instruction, const model::Pass& pass);
+    /// The messages from `first` on that form one group; moves `first` behind them.
+    runtime::Status runMessages(std::size_t& first, const model::Pass& pass);
+    runtime::Status message(const Instruction& instruction, const model::Pass& pass);
 
     Parts m_parts;
     std::int64_t m_seqLen;
-    std::vector<pipeline::Instruction> m_schedule;
 };
 
 /// The optimizer step.

@@ -10,7 +10,7 @@ namespace gdt::train {
 /// in vain. Returns the worst exit status (128 + n for signal n), 1 when they could not be started.
 int launchRanks(int ranks, int argc, char** argv);
 
-/// Trains as one rank; `rank` of config.dataParallel. Returns the exit status.
+/// Trains as one rank; `rank` of config.parallel.world(). Returns the exit status.
 int runRank(const RunConfig& config, int rank);
 
 } // namespace gdt::train

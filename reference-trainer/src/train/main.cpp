@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
         return status;
     }
     if (command->startRanks) {
-        return gdt::train::launchRanks(command->config.dataParallel, argc, argv);
+        return gdt::train::launchRanks(command->config.parallel.world(), argc, argv);
     }
     return gdt::train::runRank(command->config, command->rank ? command->rank->rank : 0);
 }

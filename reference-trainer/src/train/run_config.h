@@ -5,6 +5,9 @@
 #include "graphs/graph_manager.h"
 #include "model/config.h"
 #include "optim/adamw.h"
+#include "parallel/context_group.h"
+#include "parallel/parallel_state.h"
+#include "pipeline/schedule.h"
 
 #include <string>
 #include <vector>
@@ -17,12 +20,22 @@ enum class ElementType { F32, F64, BF16 };
     return type == ElementType::F64 ? "fp64" : type == ElementType::F32 ? "fp32" : "bf16";
 }
 
+/// Where the tensor-parallel collectives of a captured pass run.
+enum class CollectivePlacement {
+    Inside, ///< in the graph, in line with the kernels
+    Fork, ///< in the graph, on a branch of their own that joins where the result is needed
+    Outside, ///< between graphs; needs scope Segment
+};
+
 /// Everything a run depends on, as read from the command line.
 struct RunConfig {
     model::ModelConfig model;
     optim::OptimizerConfig optimizer;
     graphs::ManagerOptions graphs;
-    bool graphCycle = true; ///< capture forward and backward passes
+    bool graphCycle = true; ///< capture forward and backward passes, as passScope says
+    graphs::Scope passScope = graphs::Scope::Cycle; ///< or one within a pass
+    bool keyByMicroBatch = false; ///< within a pass: a graph for each micro-batch instead of each buffer set
+    CollectivePlacement tensorComm = CollectivePlacement::Inside;
     bool graphOptimizer = true; ///< capture the optimizer step
     bool graphFull = false; ///< capture both as one graph
     ElementType type = ElementType::F32;
@@ -31,7 +44,14 @@ struct RunConfig {
     std::int64_t microBatch = 4;
     std::int64_t microBatches = 2;
     std::uint64_t seed = 1;
-    int dataParallel = 1;
+
+    parallel::ParallelSizes parallel;
+    bool sequenceParallel = false; ///< norms and residual stream over the tensor-parallel ranks, too
+    parallel::RingLayout ringLayout = parallel::RingLayout::Zigzag;
+    pipeline::ScheduleKind schedule = pipeline::ScheduleKind::OneFOneB;
+    int virtualStages = 1; ///< model chunks of a stage
+    bool distributedOptimizer = false; ///< ZeRO-1
+    std::int64_t bucketElements = std::int64_t{1} << 20; ///< of one gradient all-reduce
 
     std::int64_t corpusVocab = 8; ///< tokens of the language; model.vocab may be padded beyond
     std::int64_t corpusTokens = 1 << 18;
@@ -46,7 +66,15 @@ struct RunConfig {
     bool quiet = false; ///< no progress lines
     std::string logFile; ///< empty: none
     std::string rendezvous; ///< folder where ranks find each other; empty: from the job's key
+    bool strictComm = true; ///< operations that do not fit together fail at once instead of hanging
     std::vector<faults::FaultSpec> faults;
+
+    [[nodiscard]] std::int64_t tokensPerStep() const {
+        return model.seqLen * microBatch * microBatches * parallel.data;
+    }
+    /// Empty when model and schedule can be spread over the ranks like this, else one sentence that names the
+    /// options to change.
+    [[nodiscard]] std::string layoutProblem() const;
 };
 
 } // namespace gdt::train

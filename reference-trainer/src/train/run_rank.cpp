@@ -15,23 +15,9 @@ namespace {
 
 constexpr int kNoDevice = 3;
 
-struct OwnedCommunicators {
-    std::unique_ptr<comm::Communicator> gradients;
-    std::unique_ptr<comm::Communicator> agreement;
-
-    [[nodiscard]] std::string error() const {
-        for (const auto* c : {gradients.get(), agreement.get()}) {
-            if (c != nullptr && !c->error().empty()) {
-                return c->error();
-            }
-        }
-        return {};
-    }
-};
-
-bool connect(const RunConfig& config, const parallel::ParallelState& ranks, OwnedCommunicators& out,
-    std::string& error) {
-    if (config.dataParallel == 1) {
+bool connect(const RunConfig& config, const parallel::ParallelState& ranks,
+    parallel::RankCommunicators& communicators, std::string& error) {
+    if (ranks.worldSize() == 1) {
         return true;
     }
     std::error_code failure;
@@ -45,12 +31,10 @@ bool connect(const RunConfig& config, const parallel::ParallelState& ranks, Owne
     options.folder = config.rendezvous;
     options.rank = ranks.rank();
     options.size = ranks.worldSize();
+    options.strict = config.strictComm;
     options.gpu = config.gpu;
-    out.gradients = comm::createWorld(options, error);
-    if (out.gradients != nullptr) {
-        out.agreement = out.gradients->split(0, ranks.rank(), error);
-    }
-    return out.agreement != nullptr;
+    communicators.world = comm::createWorld(options, error);
+    return communicators.world != nullptr && communicators.split(ranks, config.model.tiedHead, error);
 }
 
 int fail(int rank, const std::string& sentence) {
@@ -58,7 +42,7 @@ int fail(int rank, const std::string& sentence) {
     return 1;
 }
 
-int failed(int rank, runtime::Status status, const OwnedCommunicators& communicators) {
+int failed(int rank, runtime::Status status, const parallel::RankCommunicators& communicators) {
     if (const std::string error = communicators.error(); !error.empty()) {
         return fail(rank, error);
     }
@@ -69,13 +53,13 @@ int failed(int rank, runtime::Status status, const OwnedCommunicators& communica
 }
 
 template <class T>
-int train(
-    const RunConfig& config, const parallel::ParallelState& ranks, const OwnedCommunicators& communicators) {
+int train(const RunConfig& config, const parallel::ParallelState& ranks,
+    const parallel::RankCommunicators& communicators) {
     RunReport report(config, ranks.rank());
     if (!report.problem().empty()) {
         return fail(ranks.rank(), report.problem());
     }
-    Trainer<T> trainer(config, ranks, {communicators.gradients.get(), communicators.agreement.get()}, report);
+    Trainer<T> trainer(config, ranks, communicators, report);
     if (const runtime::Status status = trainer.setUp(); !runtime::ok(status)) {
         return failed(ranks.rank(), status, communicators);
     }
@@ -97,10 +81,8 @@ int runRank(const RunConfig& wanted, int rank) {
         return kNoDevice;
     }
     setMarks(config.marks);
-    parallel::ParallelSizes sizes;
-    sizes.data = config.dataParallel;
-    const parallel::ParallelState ranks(sizes, rank);
-    OwnedCommunicators communicators;
+    const parallel::ParallelState ranks(config.parallel, rank);
+    parallel::RankCommunicators communicators;
     std::string error;
     if (!connect(config, ranks, communicators, error)) {
         return fail(rank, error);

@@ -27,6 +27,18 @@ const char* kindName(graphs::RunKind kind) {
     return "unknown";
 }
 
+const char* modeName(graphs::GraphMode mode) {
+    switch (mode) {
+    case graphs::GraphMode::Eager:
+        return "eager";
+    case graphs::GraphMode::Manual:
+        return "manual";
+    case graphs::GraphMode::Auto:
+        return "auto";
+    }
+    return "unknown";
+}
+
 } // namespace
 
 RunReport::RunReport(const RunConfig& config, int rank)
@@ -58,24 +70,22 @@ void RunReport::logLine(const std::string& line) {
 void RunReport::begin(const data::MarkovCorpus& corpus, std::int64_t parameters, std::size_t deviceBytes) {
     m_entropyRate = corpus.entropyRate();
     m_attainable = corpus.attainableLoss(m_config.model.seqLen);
-    const std::int64_t tokens
-        = m_config.model.seqLen * m_config.microBatch * m_config.microBatches * m_config.dataParallel;
-    const char* mode = m_config.graphs.mode == graphs::GraphMode::Eager ? "eager" : "manual";
+    const std::int64_t tokens = m_config.tokensPerStep();
+    const int ranks = m_config.parallel.world();
+    const char* mode = modeName(m_config.graphs.mode);
     if (m_speaks && !m_config.quiet) {
         fmt::print(
             "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}\n",
             m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
-            elementName(m_config.type), tokens, m_config.dataParallel, m_config.dataParallel == 1 ? "" : "s",
-            mode);
+            elementName(m_config.type), tokens, ranks, ranks == 1 ? "" : "s", mode);
         fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first prediction "
                    "included: {:.4f})\n",
             corpus.vocab(), m_entropyRate, corpus.firstOrderEntropy(), m_attainable);
         std::fflush(stdout);
     }
     nlohmann::ordered_json line{{"event", "begin"}, {"dtype", elementName(m_config.type)},
-        {"graph_mode", mode}, {"ranks", m_config.dataParallel}, {"parameters", parameters},
-        {"device_bytes", deviceBytes}, {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate},
-        {"attainable_loss", m_attainable}};
+        {"graph_mode", mode}, {"ranks", ranks}, {"parameters", parameters}, {"device_bytes", deviceBytes},
+        {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate}, {"attainable_loss", m_attainable}};
     logLine(line.dump());
 }
 
@@ -106,8 +116,7 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     if (!m_speaks || m_config.quiet) {
         return;
     }
-    const std::int64_t tokens
-        = m_config.model.seqLen * m_config.microBatch * m_config.microBatches * m_config.dataParallel * steps;
+    const std::int64_t tokens = m_config.tokensPerStep() * steps;
     fmt::print("step {:5}/{}  loss {:.4f}  entropy {:.4f} ({:+.1f} %)  norm {:.3f}  {:.0f} tokens/s  {}\n",
         m_done, m_config.steps, last.loss, m_entropyRate, 100.0 * (last.loss / m_entropyRate - 1.0),
         last.gradNorm, static_cast<double>(tokens) / seconds,

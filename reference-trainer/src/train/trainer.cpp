@@ -22,11 +22,43 @@ runtime::DeviceOptions deviceOptions(const RunConfig& config) {
     return options;
 }
 
-std::unique_ptr<graphs::Agreement> makeAgreement(runtime::Device& device, comm::Communicator* communicator) {
+std::unique_ptr<graphs::Agreement> makeAgreement(
+    runtime::Device& device, const std::unique_ptr<comm::Communicator>& communicator) {
     if (communicator == nullptr) {
         return std::make_unique<graphs::LoneAgreement>();
     }
     return std::make_unique<graphs::CommunicatorAgreement>(device, *communicator);
+}
+
+Status openAgreement(graphs::Agreement& agreement) {
+    auto* real = dynamic_cast<graphs::CommunicatorAgreement*>(&agreement);
+    return real != nullptr ? real->open() : Status::Success;
+}
+
+pipeline::Schedule::Stage scheduleOf(const RunConfig& config, const parallel::ParallelState& ranks) {
+    const pipeline::ScheduleShape shape{
+        config.schedule, config.parallel.pipeline, config.virtualStages, config.microBatches};
+    const int stage = ranks.coordinate(parallel::Axis::Pipeline);
+    return pipeline::makeSchedule(shape).stages[static_cast<std::size_t>(stage)];
+}
+
+// Streams beside the compute stream only where a graph, or everything, holds both their ends.
+parallel::ModelParallel modelParallel(const RunConfig& config, const parallel::ParallelState& ranks,
+    const parallel::RankCommunicators& communicators, parallel::SideStream& tensorSide,
+    parallel::SideStream& ringSide) {
+    using parallel::Axis;
+    const bool blind = config.graphs.mode == graphs::GraphMode::Auto;
+    const bool forks = config.tensorComm == CollectivePlacement::Fork && !blind;
+    return {{ranks.coordinate(Axis::Tensor), ranks.size(Axis::Tensor), communicators.tensor.get(),
+                config.sequenceParallel, forks ? &tensorSide : nullptr},
+        {ranks.coordinate(Axis::Context), ranks.size(Axis::Context), communicators.context.get(),
+            config.ringLayout, blind ? nullptr : &ringSide}};
+}
+
+model::ModelConfig modelOf(const RunConfig& config) {
+    model::ModelConfig model = config.model;
+    model.dropoutSeed = config.seed;
+    return model;
 }
 
 // FNV-1a, so that two runs can be compared without storing their parameters.
@@ -43,20 +75,28 @@ template <class T> std::uint64_t hashOf(const std::vector<T>& values) {
 
 template <class T>
 Trainer<T>::Trainer(const RunConfig& config, const parallel::ParallelState& ranks,
-    const Communicators& communicators, RunReport& report)
+    const parallel::RankCommunicators& communicators, RunReport& report)
     : m_config(config)
     , m_ranks(ranks)
     , m_communicators(communicators)
     , m_report(report)
+    , m_schedule(scheduleOf(config, ranks))
+    , m_parallel(modelParallel(config, ranks, communicators, m_tensorSide, m_ringSide))
     , m_corpus(config.corpusVocab, config.sharpness, config.seed)
     , m_faults(config.faults)
     , m_device(deviceOptions(config))
-    , m_stage(config.model, config.microBatch)
+    , m_stage(modelOf(config), config.microBatch, m_parallel,
+          {ranks.coordinate(parallel::Axis::Pipeline), config.parallel.pipeline, m_schedule.slots},
+          config.distributedOptimizer ? config.parallel.data * config.parallel.context : 1)
     , m_agreement(makeAgreement(m_device, communicators.agreement))
-    , m_manager(config.graphs, m_faults, *m_agreement, [this](const graphs::Transition& transition) {
-        markTransition(transition);
-        m_report.transition(transition);
-    }) { }
+    , m_stageAgreement(makeAgreement(m_device, communicators.stageAgreement))
+    , m_manager(
+          config.graphs, m_faults, *m_agreement,
+          [this](const graphs::Transition& transition) {
+              markTransition(transition);
+              m_report.transition(transition);
+          },
+          m_stageAgreement.get()) { }
 
 template <class T> Trainer<T>::~Trainer() {
     if (m_compute.anyLeftOpen()) {
@@ -83,7 +123,6 @@ template <class T> Status Trainer<T>::deviceArray(void** pointer, std::size_t by
 
 template <class T> Status Trainer<T>::allocate() {
     const auto count = static_cast<std::size_t>(m_stage.layout().count());
-    const std::int64_t batchTokens = m_config.model.seqLen * m_config.microBatch;
     void* memory = nullptr;
     GDT_TRY(deviceArray(&memory, count * sizeof(Wide)));
     m_master = static_cast<Wide*>(memory);
@@ -97,13 +136,11 @@ template <class T> Status Trainer<T>::allocate() {
     m_state = static_cast<optim::StepState*>(memory);
     GDT_TRY(deviceArray(&memory, static_cast<std::size_t>(m_config.corpusTokens) * sizeof(std::int32_t)));
     m_text = static_cast<std::int32_t*>(memory);
-    const std::size_t tokenBytes = static_cast<std::size_t>(batchTokens) * sizeof(std::int32_t);
-    const std::size_t poolBytes = m_stage.activationBytes() + 2 * tokenBytes + (std::size_t{1} << 18);
+    // Faults take some buffers of their own.
+    const std::size_t poolBytes = m_stage.activationBytes() + (std::size_t{1} << 18);
     GDT_TRY(runtime::GraphPool::create(m_device, poolBytes, m_pool));
     m_deviceBytes += poolBytes;
-    GDT_TRY(model::take(m_pool, &m_tokens, batchTokens));
-    GDT_TRY(model::take(m_pool, &m_targets, batchTokens));
-    return m_stage.bind(m_values, m_gradients, m_pool);
+    return m_stage.bind(m_values, m_gradients, m_state, m_pool);
 }
 
 template <class T> Status Trainer<T>::fillMemory() {
@@ -120,20 +157,72 @@ template <class T> Status Trainer<T>::fillMemory() {
     return stream.synchronize();
 }
 
+template <class T> parallel::GradientReduction Trainer<T>::reduction() const {
+    const model::ParameterLayout& layout = m_stage.layout();
+    parallel::GradientReduction r;
+    r.replicas = m_communicators.replicas.get();
+    r.tensor = m_parallel.tensor.shards() ? m_communicators.tensor.get() : nullptr;
+    r.tiedEmbedding = m_communicators.tiedEmbedding.get();
+    r.lossRanks = m_communicators.loss.get();
+    r.gradients = m_gradients;
+    r.count = layout.count();
+    r.type = parallel::wireType<Wide>();
+    r.replicatedFirst = layout.replicated().first;
+    r.replicatedCount = layout.replicated().count;
+    for (const model::Parameter& parameter : layout.parameters()) {
+        if (parameter.name == "embedding") {
+            r.tableFirst = parameter.offset;
+            r.tableCount = parameter.count;
+        }
+    }
+    r.bucket = m_config.bucketElements;
+    r.scatter = m_config.distributedOptimizer;
+    r.loss = &m_state->loss;
+    return r;
+}
+
+template <class T> PassRunner Trainer<T>::passRunner() {
+    const bool blind = m_config.graphs.mode == graphs::GraphMode::Auto;
+    const bool whole = m_config.passScope == Scope::Cycle && !blind;
+    if (m_config.graphs.mode == graphs::GraphMode::Eager || !m_config.graphCycle || whole
+        || m_config.graphFull) {
+        return {};
+    }
+    PassRunner::Options options;
+    options.manager = &m_manager;
+    options.slot = &m_compute;
+    options.scope = blind ? Scope::Microbatch : m_config.passScope;
+    options.breaksAtComm = blind;
+    options.keyByMicroBatch = m_config.keyByMicroBatch;
+    options.keepsShapeApart = blind;
+    options.key = key(options.scope, 0);
+    return PassRunner(options);
+}
+
 template <class T> void Trainer<T>::buildRegions() {
+    using parallel::Axis;
+    const bool sharded = m_config.distributedOptimizer && m_communicators.replicas != nullptr;
+    optim::OptimizerRanks ranks;
+    ranks.norm = sharded ? m_communicators.agreement.get() : m_communicators.model.get();
+    ranks.shards = sharded ? m_communicators.replicas.get() : nullptr;
+    ranks.countsReplicated = m_ranks.coordinate(Axis::Tensor) == 0;
     m_optimizer = std::make_unique<optim::AdamWOptimizer<T>>(
-        m_device, m_config.optimizer, m_stage.layout(), m_master, m_values, m_gradients, m_state);
-    const comm::DataType type = sizeof(Wide) == 8 ? comm::DataType::Float64 : comm::DataType::Float32;
-    const parallel::GradientReduction reduction{m_communicators.gradients, m_gradients,
-        static_cast<std::size_t>(m_stage.layout().count()), type, &m_state->loss};
-    const kernels::FetchTokens::Args fetch{m_text, m_state, m_tokens, m_targets, m_config.corpusTokens,
-        m_config.model.seqLen, m_config.microBatch, 0, m_config.microBatches,
-        m_ranks.coordinate(parallel::Axis::Data), m_ranks.size(parallel::Axis::Data),
-        m_config.seed + kSamplingSeedOffset};
-    m_cycle = std::make_unique<CycleRegion<T>>(
-        typename CycleRegion<T>::Parts{m_stage, m_faults, reduction, m_state, fetch}, m_config.microBatches);
+        m_device, m_config.optimizer, m_stage.layout(), m_master, m_values, m_gradients, m_state, ranks);
+    const kernels::FetchTokens::Args fetch{m_text, m_state, nullptr, nullptr, m_config.corpusTokens,
+        m_config.model.seqLen, m_config.microBatch, 0, m_config.microBatches, m_ranks.coordinate(Axis::Data),
+        m_ranks.size(Axis::Data), m_config.seed + kSamplingSeedOffset};
+    m_cycle = std::make_unique<CycleRegion<T>>(typename CycleRegion<T>::Parts{m_stage, m_parallel, m_faults,
+        reduction(), m_communicators.pipeline.get(), m_schedule, fetch, passRunner()});
     m_update = std::make_unique<OptimizerRegion<T>>(*m_optimizer);
     m_full = std::make_unique<FullRegion<T>>(*m_cycle, *m_update);
+}
+
+template <class T> Status Trainer<T>::openSides() {
+    if (m_parallel.tensor.side != nullptr) {
+        GDT_TRY(m_tensorSide.open(m_device));
+    }
+    return m_parallel.context.size > 1 && m_parallel.context.side != nullptr ? m_ringSide.open(m_device)
+                                                                             : Status::Success;
 }
 
 template <class T> Status Trainer<T>::openFaults() {
@@ -146,9 +235,9 @@ template <class T> Status Trainer<T>::openFaults() {
 
 template <class T> Status Trainer<T>::setUp() {
     GDT_TRY(m_compute.open(m_device));
-    if (auto* agreement = dynamic_cast<graphs::CommunicatorAgreement*>(m_agreement.get())) {
-        GDT_TRY(agreement->open());
-    }
+    GDT_TRY(openAgreement(*m_agreement));
+    GDT_TRY(openAgreement(*m_stageAgreement));
+    GDT_TRY(openSides());
     GDT_TRY(allocate());
     GDT_TRY(fillMemory());
     buildRegions();
@@ -158,7 +247,7 @@ template <class T> Status Trainer<T>::setUp() {
         GDT_TRY(runtime::Event::create(m_device, event, runtime::EventFlags::DisableTiming));
     }
     GDT_TRY(openFaults());
-    m_report.begin(m_corpus, m_stage.layout().count(), m_deviceBytes);
+    m_report.begin(m_corpus, model::GptStage<float>(m_config.model, 1).layout().count(), m_deviceBytes);
     return Status::Success;
 }
 
@@ -197,7 +286,8 @@ template <class T> Status Trainer<T>::issueStep(std::int64_t step) {
         GDT_TRY(m_stage.betweenReplays(m_faults, m_compute.stream()));
         return m_faults.endStep();
     }
-    GDT_TRY(runRegion(key(Scope::Cycle, seqLen), *m_cycle, m_config.graphCycle));
+    const bool cycleGraph = m_config.graphCycle && !m_cycle->capturesPasses();
+    GDT_TRY(runRegion(key(Scope::Cycle, seqLen), *m_cycle, cycleGraph));
     m_report.queued(m_config.graphCycle ? m_manager.lastRun() : graphs::RunKind::Eager);
     GDT_TRY(m_stage.betweenReplays(m_faults, m_compute.stream()));
     GDT_TRY(runRegion(key(Scope::Optimizer, seqLen), *m_update, m_config.graphOptimizer));

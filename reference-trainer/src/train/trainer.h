@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/communicator.h"
 #include "data/markov_corpus.h"
-#include "parallel/parallel_state.h"
+#include "parallel/rank_communicators.h"
 #include "train/cycle_region.h"
 #include "train/run_report.h"
 #include "train/step_reader.h"
@@ -13,12 +12,6 @@
 
 namespace gdt::train {
 
-/// Communicators of this rank; null with one replica.
-struct Communicators {
-    comm::Communicator* gradients = nullptr;
-    comm::Communicator* agreement = nullptr;
-};
-
 /// One rank's training run on one device: set up once, train, read results. The host queues steps ahead
 /// of the device and looks at losses only in batches, so in steady state it never waits between two replays
 /// and nothing is allocated. One thread.
@@ -26,8 +19,9 @@ template <class T> class Trainer {
 public:
     using Wide = kernels::Wide<T>;
 
-    Trainer(const RunConfig& config, const parallel::ParallelState& ranks, const Communicators& communicators,
-        RunReport& report);
+    /// All outlive the trainer; `communicators` are those of a rank of its own unless the job has several.
+    Trainer(const RunConfig& config, const parallel::ParallelState& ranks,
+        const parallel::RankCommunicators& communicators, RunReport& report);
     ~Trainer();
     Trainer(const Trainer&) = delete;
     Trainer& operator=(const Trainer&) = delete;
@@ -39,6 +33,8 @@ public:
 
     [[nodiscard]] const std::vector<optim::StepRecord>& records() const { return m_records; }
     [[nodiscard]] const std::vector<Wide>& parameters() const { return m_parameters; }
+    [[nodiscard]] const optim::AdamWOptimizer<T>& optimizer() const { return *m_optimizer; }
+    [[nodiscard]] const model::ParameterLayout& layout() const { return m_stage.layout(); }
     [[nodiscard]] const graphs::GraphManager& graphManager() const { return m_manager; }
 
     static constexpr std::int64_t kRunAhead = 8;
@@ -48,6 +44,9 @@ private:
     runtime::Status fillMemory();
     runtime::Status openFaults();
     void buildRegions();
+    [[nodiscard]] parallel::GradientReduction reduction() const;
+    [[nodiscard]] PassRunner passRunner();
+    runtime::Status openSides();
     runtime::Status step(std::int64_t step);
     runtime::Status runRegion(const graphs::GraphKey& key, graphs::Region& region, bool graph);
     runtime::Status issueStep(std::int64_t step);
@@ -60,14 +59,18 @@ private:
 
     const RunConfig& m_config;
     const parallel::ParallelState& m_ranks;
-    Communicators m_communicators;
+    const parallel::RankCommunicators& m_communicators;
     RunReport& m_report;
+    pipeline::Schedule::Stage m_schedule;
+    parallel::SideStream m_tensorSide, m_ringSide;
+    parallel::ModelParallel m_parallel;
     data::MarkovCorpus m_corpus;
     faults::FaultInjector m_faults;
     runtime::Device m_device;
     graphs::StreamSlot m_compute;
     model::GptStage<T> m_stage;
     std::unique_ptr<graphs::Agreement> m_agreement;
+    std::unique_ptr<graphs::Agreement> m_stageAgreement;
     graphs::GraphManager m_manager;
 
     Wide* m_master = nullptr; // parameters
@@ -75,8 +78,6 @@ private:
     Wide* m_gradients = nullptr;
     optim::StepState* m_state = nullptr;
     std::int32_t* m_text = nullptr;
-    std::int32_t* m_tokens = nullptr; // micro-batch, from the pool
-    std::int32_t* m_targets = nullptr;
     runtime::GraphPool m_pool;
     std::vector<void*> m_deviceArrays;
     std::size_t m_deviceBytes = 0;

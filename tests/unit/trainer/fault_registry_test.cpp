@@ -56,7 +56,7 @@ TEST(FaultSpec, WrongTextIsExplainedInOneSentence) {
 std::string problemOf(const char* text, std::int64_t steps, std::int64_t layers, int ranks) {
     std::string problem;
     const auto spec = parseFault(text, problem);
-    return spec ? FaultInjector({*spec}).problem({steps, layers, ranks, 64, true}) : problem;
+    return spec ? FaultInjector({*spec}).problem({steps, layers, ranks, ranks, 64, true}) : problem;
 }
 
 TEST(FaultInjector, FaultThatCannotHappenIsRefused) {
@@ -67,8 +67,11 @@ TEST(FaultInjector, FaultThatCannotHappenIsRefused) {
     EXPECT_FALSE(problemOf("tp-allreduce-unjoined", 10, 2, 1).empty());
     EXPECT_TRUE(problemOf("tp-allreduce-unjoined", 10, 2, 2).empty());
     std::string unused;
+    const FaultInjector lengths({*parseFault("graph-cache-overflow", unused)});
+    EXPECT_TRUE(lengths.problem({10, 2, 2, 1, 64, true, false}).empty());
+    EXPECT_FALSE(lengths.problem({10, 2, 2, 1, 64, true, true}).empty()) << "some lengths cannot be split";
     const FaultInjector injector({*parseFault("unjoined-fork", unused)});
-    EXPECT_FALSE(injector.problem({10, 2, 1, 64, false}).empty()) << "no graphs, nothing to break";
+    EXPECT_FALSE(injector.problem({10, 2, 1, 1, 64, false}).empty()) << "no graphs, nothing to break";
 }
 
 } // namespace

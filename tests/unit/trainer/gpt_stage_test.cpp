@@ -10,6 +10,7 @@ using test::StageHarness;
 struct Variant {
     bool tied;
     NormKind norm;
+    double dropout = 0;
 };
 
 class GptStageGradient : public ::testing::TestWithParam<Variant> { };
@@ -19,6 +20,7 @@ TEST_P(GptStageGradient, MatchesDifferences) {
     ModelConfig config = test::tinyModel();
     config.tiedHead = GetParam().tied;
     config.norm = GetParam().norm;
+    config.dropout = GetParam().dropout;
     StageHarness<double> h(config, 3);
     const auto count = static_cast<std::size_t>(h.stage.layout().count());
     // Starting values of 0.02 make many gradients vanish; larger ones exercise every non-linearity.
@@ -41,8 +43,8 @@ TEST_P(GptStageGradient, MatchesDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, GptStageGradient,
-    ::testing::Values(
-        Variant{true, NormKind::Layer}, Variant{false, NormKind::Layer}, Variant{true, NormKind::Rms}));
+    ::testing::Values(Variant{true, NormKind::Layer}, Variant{false, NormKind::Layer},
+        Variant{true, NormKind::Rms}, Variant{true, NormKind::Layer, 0.3}));
 
 TEST(GptStage, UntrainedLossIsTheLogarithmOfTheVocabulary) {
     StageHarness<double> h(test::tinyModel(), 3);
@@ -83,6 +85,18 @@ TEST(GptStage, ActivationsFitWhatTheStageAsksFor) {
     }
 }
 
+TEST(GptStage, DropoutDrawsByTheNumberOfTheSample) {
+    ModelConfig config = test::tinyModel();
+    StageHarness<double> plain(config, 3);
+    config.dropout = 0.5;
+    StageHarness<double> dropped(config, 3);
+    const double once = dropped.loss();
+    EXPECT_NE(once, plain.loss());
+    EXPECT_EQ(once, dropped.loss()) << "the same samples drop the same elements";
+    config.dropoutSeed = 2;
+    EXPECT_NE(once, (StageHarness<double>(config, 3).loss()));
+}
+
 TEST(GptStage, LossScaleMultipliesGradientsAndNotTheLoss) {
     StageHarness<double> h(test::tinyModel(), 3);
     h.computeGradients();
@@ -96,16 +110,40 @@ TEST(GptStage, LossScaleMultipliesGradientsAndNotTheLoss) {
     }
 }
 
-TEST(ParameterLayout, DecayedParametersComeFirstAndIdsFollowTheDeclaration) {
+TEST(ParameterLayout, CopiesComeFirstThenDecayedThenReplicated) {
     ParameterLayout layout;
-    const int vector = layout.addVector("bias", 3, 1.0);
-    const int matrix = layout.addMatrix("weight", 6, 0.02);
-    layout.finish();
-    EXPECT_EQ(layout.at(matrix).offset, 0);
-    EXPECT_EQ(layout.at(vector).offset, 6);
-    EXPECT_EQ(layout.at(vector).id, 0U);
-    EXPECT_EQ(layout.decayedCount(), 6);
-    EXPECT_EQ(layout.count(), 9);
+    const int own = layout.addVector("qkv.bias", 7, Shard::whole(2), 0.0, false);
+    const int shared = layout.addVector("gain", 3, Shard::whole(3), 1.0, true);
+    const int matrix = layout.addMatrix("weight", 4, Shard::whole(2, 3), 0.02);
+    const int copy = layout.addCopy("embedding", 0, Shard::whole(4), 0.02);
+    layout.finish(8);
+    EXPECT_EQ(layout.at(copy).offset, 0);
+    EXPECT_EQ(layout.at(matrix).offset, 4);
+    EXPECT_EQ(layout.at(shared).offset, 10);
+    EXPECT_EQ(layout.at(own).offset, 13);
+    EXPECT_EQ(layout.decayedCount(), 10);
+    EXPECT_EQ(layout.secondary().count, 4);
+    EXPECT_EQ(layout.replicated().first, 10);
+    EXPECT_EQ(layout.replicated().count, 3);
+    EXPECT_EQ(layout.usedCount(), 15);
+    EXPECT_EQ(layout.count(), 16);
+}
+
+TEST(Shard, PartsOfRowsAndColumnsCoverTheWholeOnce) {
+    std::vector<int> seen(6 * 4, 0);
+    for (int part = 0; part < 2; ++part) {
+        const Shard rows = Shard::ofRows(6, 4, part, 2, 3); // as queries, keys and values
+        EXPECT_EQ(rows.count(), 12);
+        for (std::int64_t i = 0; i < rows.count(); ++i) {
+            ++seen[static_cast<std::size_t>(rows.globalIndex(i))];
+        }
+        EXPECT_EQ(rows.globalIndex(4), (2 + part) * 4) << "own row of the second block";
+        const Shard columns = Shard::ofColumns(6, 4, part, 2);
+        for (std::int64_t i = 0; i < columns.count(); ++i) {
+            ++seen[static_cast<std::size_t>(columns.globalIndex(i))];
+        }
+    }
+    EXPECT_EQ(seen, std::vector<int>(24, 2));
 }
 
 TEST(ModelConfig, ProblemNamesTheOption) {

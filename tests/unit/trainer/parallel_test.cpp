@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "parallel/context_group.h"
 #include "parallel/parallel_state.h"
 #include "parallel/rank_environment.h"
-#include "pipeline/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -26,11 +26,52 @@ TEST(ParallelState, CoordinatesAndGroupsCoverTheGrid) {
     EXPECT_EQ(ParallelState(sizes, 9).group(Axis::Data), (std::vector<int>{7, 9, 11}));
 }
 
-TEST(ParallelState, GroupNamesTellGroupsApart) {
-    const ParallelSizes sizes{2, 1, 2, 1};
-    EXPECT_EQ(ParallelState(sizes, 0).groupName(Axis::Data), ParallelState(sizes, 2).groupName(Axis::Data));
-    EXPECT_NE(ParallelState(sizes, 0).groupName(Axis::Data), ParallelState(sizes, 1).groupName(Axis::Data));
-    EXPECT_NE(ParallelState(sizes, 0).groupName(Axis::Data), ParallelState(sizes, 0).groupName(Axis::Tensor));
+TEST(ParallelState, GroupsOverSeveralAxesPartitionTheWorld) {
+    const ParallelSizes sizes{2, 3, 2, 2};
+    std::map<int, std::vector<int>> groups; // by leader
+    for (int rank = 0; rank < sizes.world(); ++rank) {
+        const ParallelState state(sizes, rank);
+        EXPECT_EQ(state.groupSize({Axis::Context, Axis::Data}), 6);
+        std::vector<int>& group = groups[state.groupLeader({Axis::Context, Axis::Data})];
+        EXPECT_EQ(state.placeIn({Axis::Context, Axis::Data}), static_cast<int>(group.size()));
+        group.push_back(rank);
+    }
+    ASSERT_EQ(groups.size(), 4U);
+    EXPECT_EQ(groups.at(1), (std::vector<int>{1, 3, 5, 7, 9, 11}));
+}
+
+TEST(ContextGroup, EveryHopOfEveryLayoutCoversTheCausalHalfOnce) {
+    for (const RingLayout layout : {RingLayout::Contiguous, RingLayout::Zigzag}) {
+        for (const int size : {2, 3, 4}) {
+            const std::int64_t seqLen = 12 * size;
+            std::map<std::pair<std::int64_t, std::int64_t>, int> seen;
+            for (int rank = 0; rank < size; ++rank) {
+                const ContextGroup own{rank, size, nullptr, layout};
+                for (int hop = 0; hop < size; ++hop) {
+                    const ContextGroup from{(rank + size - hop) % size, size, nullptr, layout};
+                    const std::int64_t length = own.localLength(seqLen);
+                    const auto at = [&](const ContextGroup& group, std::int64_t t) {
+                        const auto shard = group.shard(seqLen);
+                        return kernels::globalPosition(t, shard.chunk, shard.first0, shard.first1);
+                    };
+                    for (std::int64_t q = 0; q < length; ++q) {
+                        for (std::int64_t k = 0; k < length; ++k) {
+                            const HopKind kind = own.hop(hop);
+                            const bool attends = kind == HopKind::Full || (kind == HopKind::Causal && k <= q)
+                                || (kind == HopKind::FirstKeys && k < length / 2)
+                                || (kind == HopKind::LastQueries && q >= length / 2);
+                            seen[{at(own, q), at(from, k)}] += attends ? 1 : 0;
+                        }
+                    }
+                }
+            }
+            for (std::int64_t q = 0; q < seqLen; ++q) {
+                for (std::int64_t k = 0; k < seqLen; ++k) {
+                    ASSERT_EQ((seen[{q, k}]), k <= q ? 1 : 0) << size << " ranks, " << q << " sees " << k;
+                }
+            }
+        }
+    }
 }
 
 std::optional<RankEnvironment> read(
@@ -77,17 +118,6 @@ TEST(RankEnvironment, ContradictionIsNamed) {
         EXPECT_FALSE(read({{"RANK", rank}, {"WORLD_SIZE", size}}, problem));
         EXPECT_NE(problem.find("RANK="), std::string::npos);
     }
-}
-
-TEST(Schedule, BackwardFollowsItsForwardAndTheReductionComesLast) {
-    const auto list = pipeline::singleStageSchedule(3);
-    ASSERT_EQ(list.size(), 7U);
-    for (std::size_t m = 0; m < 3; ++m) {
-        const auto microBatch = static_cast<std::int64_t>(m);
-        EXPECT_EQ(list[2 * m], (pipeline::Instruction{pipeline::Operation::Forward, microBatch}));
-        EXPECT_EQ(list[2 * m + 1], (pipeline::Instruction{pipeline::Operation::Backward, microBatch}));
-    }
-    EXPECT_EQ(list.back().operation, pipeline::Operation::GradientSync);
 }
 
 } // namespace

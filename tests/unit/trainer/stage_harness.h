@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace gdt::test {
 
 /// A stage with its memory on a device that runs work in the calling thread, and one micro-batch of random
@@ -26,7 +28,7 @@ template <class T> struct StageHarness {
         state = new (memory) optim::StepState{};
         state->lossScale = 1.0;
         GDT_CHECK(runtime::GraphPool::create(device, stage.activationBytes(), pool));
-        GDT_CHECK(stage.bind(values, gradients, pool));
+        GDT_CHECK(stage.bind(values, gradients, state, pool));
         GDT_CHECK(stage.initialise(stream, 3, values));
         GDT_CHECK(stream.synchronize());
     }
@@ -37,13 +39,18 @@ template <class T> struct StageHarness {
         return static_cast<T*>(memory);
     }
 
-    [[nodiscard]] model::Pass pass() { return {stream, hooks, shape}; }
-    [[nodiscard]] model::Batch batch() const { return {tokens.data(), targets.data()}; }
+    [[nodiscard]] model::Pass pass() {
+        return {
+            stream, hooks, shape, parallel::alone(), shape.seqLen, 1.0 / static_cast<double>(shape.rows())};
+    }
 
     double loss() {
+        const auto& slot = stage.slot(0, 0);
+        std::copy(tokens.begin(), tokens.end(), slot.tokens);
+        std::copy(targets.begin(), targets.end(), slot.targets);
+        *slot.firstSample = 5;
         state->loss = 0;
-        const double weight = 1.0 / static_cast<double>(shape.rows());
-        GDT_CHECK(stage.forward(pass(), batch(), state, weight));
+        GDT_CHECK(model::issueAll(stage.forwardSteps(0), pass(), 0));
         GDT_CHECK(stream.synchronize());
         return state->loss;
     }
@@ -51,7 +58,7 @@ template <class T> struct StageHarness {
     void computeGradients() {
         std::fill(gradients, gradients + stage.layout().count(), T(0));
         loss();
-        GDT_CHECK(stage.backward(pass(), batch()));
+        GDT_CHECK(model::issueAll(stage.backwardSteps(0), pass(), 0));
         GDT_CHECK(stream.synchronize());
     }
 

@@ -32,7 +32,8 @@ RunConfig smallRun() {
 template <class T> Outcome runAs(const RunConfig& config) {
     const parallel::ParallelState alone({}, 0);
     RunReport report(config, 0);
-    Trainer<T> trainer(config, alone, {}, report);
+    const parallel::RankCommunicators none;
+    Trainer<T> trainer(config, alone, none, report);
     EXPECT_EQ(trainer.setUp(), runtime::Status::Success);
     EXPECT_EQ(trainer.train(), runtime::Status::Success);
     return {trainer.records(), {trainer.parameters().begin(), trainer.parameters().end()},

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/attention.h"
+
+#include "kernels/attention.h"
+#include "kernels/columns.h"
+#include "kernels/elementwise.h"
+#include "kernels/embedding.h"
+#include "kernels/ring_attention.h"
+
+namespace gdt::model {
+
+using parallel::HopKind;
+using runtime::Status;
+
+template <class T>
+Attention<T>::Attention(const ModelConfig& config, const parallel::ModelParallel& parallel,
+    const LocalSizes& sizes, const Scratch<T>& scratch, std::int64_t layer)
+    : m_config(config)
+    , m_parallel(parallel)
+    , m_scratch(scratch)
+    , m_sizes(sizes)
+    , m_layer(layer) { }
+
+template <class T> void Attention<T>::plan(BufferPlan& plan, int slots) {
+    m_slots.resize(static_cast<std::size_t>(slots));
+    for (Slot& slot : m_slots) {
+        plan.want(&slot.qkv, m_sizes.rows * 3 * m_sizes.width());
+        plan.want(&slot.output, m_sizes.rows * m_sizes.width());
+        plan.want(&slot.logSums, m_sizes.rows * m_sizes.heads);
+    }
+}
+
+template <class T> Status Attention<T>::rotate(const Pass& pass, T* qkv, double direction) const {
+    const kernels::SequenceShard shard = m_parallel.context.shard(pass.seqLen);
+    return pass.stream.template launch<kernels::Rotary<T>>(gridFor(pass.rows() * m_sizes.width()),
+        {qkv, pass.shape.seqLen, pass.shape.batch, m_sizes.heads, m_sizes.headSize, m_config.rotaryBase,
+            direction, shard.chunk, shard.first0, shard.first1});
+}
+
+template <class T> Status Attention<T>::attend(const Pass& pass, const Slot& slot) const {
+    return pass.stream.template launch<kernels::AttentionForward<T>>(gridFor(pass.rows() * m_sizes.width()),
+        {slot.qkv, slot.output, slot.logSums, pass.shape.seqLen, pass.shape.batch, m_sizes.heads,
+            m_sizes.headSize});
+}
+
+template <class T> Status Attention<T>::attendBackward(const Pass& pass, const Slot& slot) const {
+    return pass.stream.template launch<kernels::AttentionBackward<T>>(gridFor(pass.rows() * m_sizes.width()),
+        {slot.qkv, slot.output, slot.logSums, m_scratch.heads, m_scratch.wide, m_scratch.rowSums,
+            pass.shape.seqLen, pass.shape.batch, m_sizes.heads, m_sizes.headSize});
+}
+
+// --- ring, forward ---
+
+template <class T> Status Attention<T>::join(const Pass& pass) const {
+    parallel::SideStream* side = m_parallel.context.side;
+    return side != nullptr ? side->join(pass.stream) : Status::Success;
+}
+
+// Keys and values lie side by side in qkv; they travel in a buffer of their own.
+template <class T> Status Attention<T>::pack(const Pass& pass, const Slot& slot) const {
+    const std::int64_t width = m_sizes.width();
+    return pass.stream.template launch<kernels::CopyColumns<T>>(gridFor(pass.rows() * 2 * width),
+        {slot.qkv + width, m_scratch.keyValues[0], pass.rows(), 2 * width, 3 * width, 2 * width});
+}
+
+template <class T> Status Attention<T>::sendKeyValues(const Pass& pass, int hop) const {
+    const parallel::ContextGroup& ring = m_parallel.context;
+    const std::int64_t count = pass.rows() * 2 * m_sizes.width();
+    const T* out = m_scratch.keyValues[hop % 2];
+    T* in = m_scratch.keyValues[(hop + 1) % 2];
+    if (ring.side == nullptr) {
+        return ring.exchange(pass.stream, out, in, count);
+    }
+    GDT_TRY(ring.side->fork(pass.stream));
+    return ring.exchange(ring.side->stream(), out, in, count);
+}
+
+template <class T> typename Attention<T>::Block Attention<T>::blockOf(const Pass& pass, int hop) const {
+    const std::int64_t length = pass.shape.seqLen;
+    switch (m_parallel.context.hop(hop)) {
+    case HopKind::Causal:
+        return {0, length, length, true};
+    case HopKind::Full:
+        return {0, length, length, false};
+    case HopKind::FirstKeys:
+        return {0, length, length / 2, false};
+    case HopKind::LastQueries:
+        return {length / 2, length - length / 2, length, false};
+    case HopKind::Nothing:
+        break;
+    }
+    return {};
+}
+
+template <class T> Status Attention<T>::attendHop(const Pass& pass, const Slot& slot, int hop) const {
+    const Block block = blockOf(pass, hop);
+    const std::int64_t firstRow = block.firstQuery * pass.shape.batch;
+    if (block.queries > 0) {
+        GDT_TRY(pass.stream.template launch<kernels::RingAttentionForward<T>>(
+            gridFor(pass.rows() * m_sizes.width()),
+            {slot.qkv + firstRow * 3 * m_sizes.width(), m_scratch.keyValues[hop % 2],
+                m_scratch.ringOutput + firstRow * m_sizes.width(), slot.logSums + block.firstQuery,
+                block.queries, block.keys, pass.shape.batch, m_sizes.heads, m_sizes.headSize,
+                3 * m_sizes.width(), pass.shape.seqLen, block.causal, hop > 0}));
+    }
+    return join(pass);
+}
+
+template <class T> Status Attention<T>::finishRing(const Pass& pass, const Slot& slot) const {
+    const std::int64_t count = pass.rows() * m_sizes.width();
+    return pass.stream.template launch<kernels::RoundValues<T>>(
+        gridFor(count), {m_scratch.ringOutput, slot.output, count});
+}
+
+template <class T> void Attention<T>::forwardSteps(StepList& list) {
+    const int ranks = m_parallel.context.size;
+    list.push_back({StepKind::Compute, m_layer, -1, [this, ranks](const Pass& pass, int s) -> Status {
+                        GDT_TRY(rotate(pass, slot(s).qkv, 1.0));
+                        return ranks == 1 ? attend(pass, slot(s)) : pack(pass, slot(s));
+                    }});
+    for (int hop = 0; ranks > 1 && hop < ranks; ++hop) {
+        if (hop + 1 < ranks) {
+            list.push_back({StepKind::RingComm, m_layer, hop,
+                [this, hop](const Pass& pass, int) { return sendKeyValues(pass, hop); }});
+        }
+        list.push_back({StepKind::RingCompute, m_layer, hop,
+            [this, hop](const Pass& pass, int s) { return attendHop(pass, slot(s), hop); }});
+    }
+    if (ranks > 1) {
+        list.push_back({StepKind::Compute, m_layer, -1,
+            [this](const Pass& pass, int s) { return finishRing(pass, slot(s)); }});
+    }
+}
+
+// --- ring, backward ---
+
+template <class T> Status Attention<T>::packBackward(const Pass& pass, const Slot& slot) const {
+    const std::int64_t rows = pass.rows();
+    const std::int64_t width = m_sizes.width();
+    const auto bytes = static_cast<std::size_t>(rows * width) * sizeof(Wide);
+    GDT_TRY(pack(pass, slot));
+    GDT_TRY(pass.stream.template launch<kernels::AttentionRowSums<T>>(gridFor(rows * m_sizes.heads),
+        {slot.output, m_scratch.heads, m_scratch.rowSums, pass.shape.seqLen, pass.shape.batch, m_sizes.heads,
+            m_sizes.headSize}));
+    GDT_TRY(pass.stream.memsetAsync(m_scratch.queryGradient, 0, bytes));
+    return pass.stream.memsetAsync(m_scratch.keyValueGradients[0], 0, 2 * bytes);
+}
+
+template <class T> Status Attention<T>::attendHopBackward(const Pass& pass, const Slot& slot, int hop) const {
+    const Block block = blockOf(pass, hop);
+    const std::int64_t firstRow = block.firstQuery * pass.shape.batch;
+    const std::int64_t width = m_sizes.width();
+    if (block.queries > 0) {
+        GDT_TRY(pass.stream.template launch<kernels::RingAttentionBackward<T>>(gridFor(pass.rows() * width),
+            {slot.qkv + firstRow * 3 * width, m_scratch.keyValues[hop % 2],
+                m_scratch.heads + firstRow * width, slot.logSums + block.firstQuery,
+                m_scratch.rowSums + block.firstQuery, m_scratch.queryGradient + firstRow * width,
+                m_scratch.keyValueGradients[hop % 2], block.queries, block.keys, pass.shape.batch,
+                m_sizes.heads, m_sizes.headSize, 3 * width, pass.shape.seqLen, block.causal}));
+    }
+    return join(pass);
+}
+
+template <class T> Status Attention<T>::sendGradients(const Pass& pass, int hop) const {
+    return m_parallel.context.exchange(pass.stream, m_scratch.keyValueGradients[hop % 2],
+        m_scratch.keyValueGradients[(hop + 1) % 2], pass.rows() * 2 * m_sizes.width());
+}
+
+template <class T> Status Attention<T>::unpackGradients(const Pass& pass) const {
+    const std::int64_t width = m_sizes.width();
+    const Wide* home = m_scratch.keyValueGradients[m_parallel.context.size % 2];
+    GDT_TRY(pass.stream.template launch<kernels::RoundColumns<T>>(gridFor(pass.rows() * width),
+        {m_scratch.queryGradient, m_scratch.wide, pass.rows(), width, width, 3 * width}));
+    return pass.stream.template launch<kernels::RoundColumns<T>>(gridFor(pass.rows() * 2 * width),
+        {home, m_scratch.wide + width, pass.rows(), 2 * width, 2 * width, 3 * width});
+}
+
+template <class T> void Attention<T>::backwardSteps(StepList& list) {
+    const int ranks = m_parallel.context.size;
+    list.push_back({StepKind::Compute, m_layer, -1, [this, ranks](const Pass& pass, int s) {
+                        return ranks == 1 ? attendBackward(pass, slot(s)) : packBackward(pass, slot(s));
+                    }});
+    for (int hop = 0; ranks > 1 && hop < ranks; ++hop) {
+        if (hop + 1 < ranks) {
+            list.push_back({StepKind::RingComm, m_layer, hop,
+                [this, hop](const Pass& pass, int) { return sendKeyValues(pass, hop); }});
+        }
+        list.push_back({StepKind::RingCompute, m_layer, hop,
+            [this, hop](const Pass& pass, int s) { return attendHopBackward(pass, slot(s), hop); }});
+        list.push_back({StepKind::RingComm, m_layer, hop,
+            [this, hop](const Pass& pass, int) { return sendGradients(pass, hop); }});
+    }
+    list.push_back({StepKind::Compute, m_layer, -1, [this, ranks](const Pass& pass, int) -> Status {
+                        if (ranks > 1) {
+                            GDT_TRY(unpackGradients(pass));
+                        }
+                        return rotate(pass, m_scratch.wide, -1.0);
+                    }});
+}
+
+template class Attention<float>;
+template class Attention<double>;
+template class Attention<kernels::BFloat16>;
+
+} // namespace gdt::model

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/communicator.h"
+#include "parallel/parallel_state.h"
+
+#include <memory>
+#include <string>
+
+namespace gdt::parallel {
+
+/// The communicators of one rank, one for each purpose, all split off the world. A group of one rank has
+/// none. Ranks of a group are in the order of world ranks.
+struct RankCommunicators {
+    std::unique_ptr<comm::Communicator> world; ///< null with one rank
+    std::unique_ptr<comm::Communicator> tensor;
+    std::unique_ptr<comm::Communicator> context;
+    std::unique_ptr<comm::Communicator> pipeline; ///< rank in it = stage
+    std::unique_ptr<comm::Communicator> replicas; ///< data and context: the sum of gradients
+    std::unique_ptr<comm::Communicator> model; ///< tensor and pipeline: the norm of the gradients
+    std::unique_ptr<comm::Communicator> loss; ///< data, context and pipeline: the loss of the global batch
+    std::unique_ptr<comm::Communicator> tiedEmbedding; ///< first and last stage, when they share the table
+    std::unique_ptr<comm::Communicator> agreement; ///< all ranks; outside captures only
+    std::unique_ptr<comm::Communicator> stageAgreement; ///< tensor and context
+
+    /// Makes all but `world`, which is there. Called by all ranks; false with one sentence in `error`.
+    [[nodiscard]] bool split(const ParallelState& ranks, bool tiesEmbedding, std::string& error);
+    /// The first error of any of them, empty when none failed.
+    [[nodiscard]] std::string error() const;
+};
+
+} // namespace gdt::parallel

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_config.h"
+
+namespace gdt::train {
+
+namespace {
+
+std::string notMultiple(const char* option, std::int64_t value, const std::string& of, std::int64_t divisor) {
+    return std::string(option) + " " + std::to_string(value) + " is no multiple of " + of + " ("
+        + std::to_string(divisor) + ")";
+}
+
+} // namespace
+
+std::string RunConfig::layoutProblem() const {
+    const int tensor = parallel.tensor;
+    const parallel::ContextGroup ring{0, parallel.context, nullptr, ringLayout};
+    if (model.heads % tensor != 0) {
+        return notMultiple("--heads", model.heads, "--tp", tensor);
+    }
+    if (model.vocab % tensor != 0) {
+        return notMultiple("--vocab", model.vocab, "--tp", tensor);
+    }
+    if (model.seqLen % ring.divisor() != 0) {
+        const bool zigzag = ringLayout == parallel::RingLayout::Zigzag;
+        return notMultiple("--seq-len", model.seqLen, zigzag ? "2 * --cp" : "--cp", ring.divisor());
+    }
+    if (sequenceParallel && ring.localLength(model.seqLen) % tensor != 0) {
+        return notMultiple("--seq-len", model.seqLen, "--cp * --tp, as --sequence-parallel needs",
+            parallel.context * tensor);
+    }
+    const std::int64_t parts = static_cast<std::int64_t>(parallel.pipeline) * virtualStages;
+    if (model.layers < parts) {
+        return "--layers " + std::to_string(model.layers) + " are too few for --pp * --virtual-stages ("
+            + std::to_string(parts) + ")";
+    }
+    if (tensorComm == CollectivePlacement::Outside && passScope != graphs::Scope::Segment) {
+        return "--tp-comm outside cuts the step at every tensor-parallel collective: it goes with "
+               "--graph-scope segment only";
+    }
+    if (tensorComm != CollectivePlacement::Outside && passScope == graphs::Scope::Segment && tensor > 1) {
+        return "--graph-scope segment leaves the tensor-parallel collectives outside: it needs --tp-comm "
+               "outside";
+    }
+    if (passScope == graphs::Scope::Hop && parallel.context == 1) {
+        return "--graph-scope hop captures the steps of the attention ring: it needs --cp 2 or more";
+    }
+    return pipeline::ScheduleShape{schedule, parallel.pipeline, virtualStages, microBatches}.problem();
+}
+
+} // namespace gdt::train

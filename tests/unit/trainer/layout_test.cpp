@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every layout over ranks trains what one rank trains. Built twice: with a cover of all pairs of settings,
+// and with every combination (GDT_ALL_LAYOUTS).
+#include "layout_run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+namespace gdt::train {
+namespace {
+
+using parallel::RingLayout;
+using pipeline::ScheduleKind;
+using test::RunResult;
+
+struct Layout {
+    int tensor, context, pipeline, data;
+    bool sequence;
+    ScheduleKind schedule;
+    RingLayout ring;
+    bool zero1;
+
+    [[nodiscard]] std::string name() const {
+        return "tp" + std::to_string(tensor) + (sequence ? "sp" : "") + "_cp" + std::to_string(context)
+            + (context > 1 ? (ring == RingLayout::Zigzag ? "zigzag" : "contiguous") : "") + "_pp"
+            + std::to_string(pipeline) + (pipeline > 1 ? pipeline::scheduleName(schedule) : "") + "_dp"
+            + std::to_string(data) + (zero1 ? "zero1" : "");
+    }
+    [[nodiscard]] std::vector<int> settings() const {
+        return {tensor, context, pipeline, data, sequence ? 1 : 0, static_cast<int>(schedule),
+            static_cast<int>(ring), zero1 ? 1 : 0};
+    }
+};
+
+void addVariants(std::vector<Layout>& list, int tensor, int context, int pipeline, int data) {
+    for (const bool sequence : {false, true}) {
+        for (const auto schedule :
+            {ScheduleKind::OneFOneB, ScheduleKind::GPipe, ScheduleKind::Interleaved, ScheduleKind::Serial}) {
+            for (const auto ring : {RingLayout::Zigzag, RingLayout::Contiguous}) {
+                for (const bool zero1 : {false, true}) {
+                    const bool pointless = (sequence && tensor == 1)
+                        || (pipeline == 1 && schedule != ScheduleKind::OneFOneB)
+                        || (context == 1 && ring != RingLayout::Zigzag) || (zero1 && data * context == 1);
+                    const bool impossible = schedule == ScheduleKind::Interleaved && pipeline == 8;
+                    if (!pointless && !impossible) {
+                        list.push_back({tensor, context, pipeline, data, sequence, schedule, ring, zero1});
+                    }
+                }
+            }
+        }
+    }
+}
+
+std::vector<Layout> allLayouts() {
+    std::vector<Layout> list;
+    for (const int tensor : {1, 2, 4, 8}) {
+        for (const int context : {1, 2, 4, 8}) {
+            for (const int pipeline : {1, 2, 4, 8}) {
+                for (const int data : {1, 2, 4, 8}) {
+                    const int world = tensor * context * pipeline * data;
+                    if (world > 1 && world <= 8) {
+                        addVariants(list, tensor, context, pipeline, data);
+                    }
+                }
+            }
+        }
+    }
+    addVariants(list, 3, 1, 1, 1);
+    addVariants(list, 1, 3, 1, 1);
+    addVariants(list, 1, 1, 3, 1);
+    addVariants(list, 1, 1, 1, 3);
+    return list;
+}
+
+using Pair = std::tuple<std::size_t, int, std::size_t, int>;
+
+std::set<Pair> pairsOf(const Layout& layout) {
+    std::set<Pair> pairs;
+    const std::vector<int> settings = layout.settings();
+    for (std::size_t a = 0; a < settings.size(); ++a) {
+        for (std::size_t b = a + 1; b < settings.size(); ++b) {
+            pairs.insert({a, settings[a], b, settings[b]});
+        }
+    }
+    return pairs;
+}
+
+// Every pair of settings that occurs in some layout occurs in one of these: the layout with most new pairs is
+// taken until none is left.
+std::vector<Layout> pairwiseCover() {
+    const std::vector<Layout> all = allLayouts();
+    std::set<Pair> missing;
+    for (const Layout& layout : all) {
+        missing.merge(pairsOf(layout));
+    }
+    std::vector<Layout> cover;
+    while (!missing.empty()) {
+        const Layout* best = nullptr;
+        std::ptrdiff_t most = 0;
+        for (const Layout& layout : all) {
+            const std::set<Pair> pairs = pairsOf(layout);
+            const auto count = std::count_if(
+                pairs.begin(), pairs.end(), [&](const Pair& pair) { return missing.contains(pair); });
+            if (count > most) {
+                most = count;
+                best = &layout;
+            }
+        }
+        for (const Pair& pair : pairsOf(*best)) {
+            missing.erase(pair);
+        }
+        cover.push_back(*best);
+    }
+    return cover;
+}
+
+std::vector<Layout> layouts() {
+#ifdef GDT_ALL_LAYOUTS
+    return allLayouts();
+#else
+    return pairwiseCover();
+#endif
+}
+
+RunConfig runOf(const Layout& layout) {
+    RunConfig config = test::tinyRun();
+    config.parallel = {layout.tensor, layout.context, layout.data, layout.pipeline};
+    config.sequenceParallel = layout.sequence;
+    config.schedule = layout.schedule;
+    config.virtualStages = layout.schedule == ScheduleKind::Interleaved ? 2 : 1;
+    config.ringLayout = layout.ring;
+    config.distributedOptimizer = layout.zero1;
+    config.bucketElements = 1000; // several buckets, the last one shorter
+    if (std::max({layout.tensor, layout.context, layout.pipeline, layout.data}) == 3) {
+        config.model.hidden = 12;
+        config.model.heads = 6;
+        config.model.seqLen = 12;
+        config.model.vocab = 9;
+        config.microBatches = 3;
+    }
+    config.model.dropout = 0.1;
+    return config;
+}
+
+RunConfig singleRankOf(RunConfig config) {
+    config.microBatch *= config.parallel.data; // the same global batch
+    config.parallel = {};
+    config.sequenceParallel = false;
+    config.schedule = ScheduleKind::OneFOneB;
+    config.virtualStages = 1;
+    config.distributedOptimizer = false;
+    return config;
+}
+
+// The single-rank run of a layout, made once for all layouts that share it.
+const RunResult& reference(const RunConfig& config) {
+    static std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, ElementType>, RunResult> made;
+    const RunConfig single = singleRankOf(config);
+    RunResult& result = made[{single.microBatch, single.model.hidden, single.steps, single.type}];
+    if (result.records.empty()) {
+        result = test::trainRanks(single);
+        EXPECT_EQ(result.problem, "");
+    }
+    return result;
+}
+
+double largest(const std::vector<double>& values) {
+    double most = 0;
+    for (const double value : values) {
+        most = std::max(most, std::abs(value));
+    }
+    return most;
+}
+
+void expectClose(const std::map<std::string, std::vector<double>>& tensors,
+    const std::map<std::string, std::vector<double>>& expected, double tolerance) {
+    ASSERT_EQ(tensors.size(), expected.size());
+    for (const auto& [name, values] : expected) {
+        const std::vector<double>& own = tensors.at(name);
+        ASSERT_EQ(own.size(), values.size()) << name;
+        std::vector<double> difference(values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            difference[i] = own[i] - values[i];
+        }
+        EXPECT_LE(largest(difference), tolerance * largest(values)) << name;
+    }
+}
+
+class LayoutEquality : public ::testing::TestWithParam<Layout> { };
+
+TEST_P(LayoutEquality, TrainsWhatOneRankTrains) {
+    const RunConfig config = runOf(GetParam());
+    ASSERT_EQ(config.layoutProblem(), "");
+    const RunResult& single = reference(config);
+    const RunResult spread = test::trainRanks(config);
+    ASSERT_EQ(spread.problem, "");
+    ASSERT_EQ(spread.records.size(), single.records.size());
+    for (std::size_t i = 0; i < single.records.size(); ++i) {
+        const double loss = single.records[i].loss;
+        EXPECT_NEAR(spread.records[i].loss, loss, 1e-12 * loss) << "step " << i;
+        EXPECT_NEAR(spread.records[i].gradNorm, single.records[i].gradNorm, 1e-10) << "step " << i;
+    }
+    EXPECT_NE(single.records.front().loss, single.records.back().loss);
+    expectClose(spread.parameters, single.parameters, 1e-10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, LayoutEquality, ::testing::ValuesIn(layouts()),
+    [](const auto& layout) { return layout.param.name(); });
+
+// In single precision: losses of the first steps, and the gradients of the first one, which Adam's first
+// moment holds after it.
+TEST(LayoutEqualityF32, LossesAndFirstGradientsAgree) {
+    for (const Layout& layout : {Layout{2, 2, 2, 1, true, ScheduleKind::OneFOneB, RingLayout::Zigzag, false},
+             Layout{4, 1, 1, 2, false, ScheduleKind::OneFOneB, RingLayout::Zigzag, false},
+             Layout{1, 4, 2, 1, false, ScheduleKind::GPipe, RingLayout::Contiguous, false}}) {
+        RunConfig config = runOf(layout);
+        config.type = ElementType::F32;
+        config.steps = 1;
+        const RunResult& single = reference(config);
+        const RunResult spread = test::trainRanks(config);
+        ASSERT_EQ(spread.problem, "") << layout.name();
+        EXPECT_NEAR(spread.records[0].loss, single.records[0].loss, 1e-5 * single.records[0].loss);
+        for (const auto& [name, values] : single.moments) {
+            double squares = 0;
+            double difference = 0;
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                squares += values[i] * values[i];
+                difference += std::pow(spread.moments.at(name)[i] - values[i], 2);
+            }
+            EXPECT_GT(squares, 0) << name;
+            EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(squares)) << layout.name() << " " << name;
+        }
+    }
+}
+
+} // namespace
+} // namespace gdt::train
