@@ -238,7 +238,7 @@ void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
     const session::SpinGuard guard(m_offLock);
     const std::int64_t nowNs = sink::nowNs();
     wanted.kernels ? m_kernelsOff.switchedOn(nowNs) : m_kernelsOff.switchedOff(nowNs);
-    wanted.graphRecords ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
+    wanted.graphTrace ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
 }
 
 void Activity::apply() noexcept {

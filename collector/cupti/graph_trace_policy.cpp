@@ -61,13 +61,17 @@ void GraphTracePolicy::tick(std::int64_t nowNs) {
 }
 
 void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs) {
-    const bool before = atNodeLevel();
+    const bool graphsBefore = timesGraphs();
+    const bool kernelsBefore = timesKernels();
+    if (level != m_level && atNodeLevel()) {
+        m_pendingCount = 0; // a node window ends with its level
+    }
     m_level = level;
-    m_madeUnseen = m_madeUnseen || (level == raw::RecordingLevel::Off && !m_listening);
-    m_listening = m_listening || level != raw::RecordingLevel::Off;
-    if (before && !atNodeLevel()) {
-        m_pendingCount = 0;
+    const bool changed = graphsBefore != timesGraphs() || kernelsBefore != timesKernels();
+    if ((graphsBefore || kernelsBefore) && changed && timesGraphs()) {
         enter(Phase::Quiet, nowNs);
+    } else if (m_phase == Phase::Nodes && m_pendingCount == 0) {
+        enter(Phase::Graphs, nowNs);
     }
 }
 
@@ -85,17 +89,20 @@ bool GraphTracePolicy::atNodeLevel() const {
         || (m_level == raw::RecordingLevel::Standard && m_phase == Phase::Nodes);
 }
 
+bool GraphTracePolicy::timesGraphs() const {
+    return m_level >= raw::RecordingLevel::Light && !atNodeLevel() && !isQuiet();
+}
+
+bool GraphTracePolicy::timesKernels() const {
+    return m_level >= raw::RecordingLevel::Standard && !isQuiet();
+}
+
 GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
     Wanted wanted;
-    const bool light = m_level >= raw::RecordingLevel::Light;
-    const bool standard = m_level >= raw::RecordingLevel::Standard;
-    const bool listensForAll = m_listening && !m_madeUnseen;
-    wanted.kernels = standard && !isQuiet();
-    wanted.sync = standard;
-    wanted.graphTrace = !atNodeLevel() && !isQuiet() && (light || listensForAll);
+    wanted.kernels = timesKernels();
+    wanted.sync = m_level >= raw::RecordingLevel::Standard;
     // The bracket: an executable made while it is off could never be traced.
-    wanted.graphTrace = (wanted.graphTrace || m_instantiating > 0) && !blocked();
-    wanted.graphRecords = wanted.graphTrace && light;
+    wanted.graphTrace = (timesGraphs() || m_instantiating > 0) && !blocked();
     return wanted;
 }
 

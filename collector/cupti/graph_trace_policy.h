@@ -17,11 +17,8 @@ namespace gd::cupti {
 ///
 /// Node windows (level standard): the first replays of each executable are recorded node by node. Going
 /// straight back from node level to GRAPH_TRACE keeps the node level's cost (377 us instead of 350 a replay),
-/// so everything is off for a few replays in between.
-///
-/// Below level light GRAPH_TRACE stays on and its records are left out: with a subscriber in the process a
-/// launch costs less with it than without (measured: 45 us of the launching thread's time against 75 for 200
-/// nodes).
+/// and switching kernel activity off while GRAPH_TRACE stays on ended in SIGSEGV at the next launch. So
+/// everything is off for a few replays wherever one of the two changes beside the other.
 ///
 /// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
 /// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
@@ -29,7 +26,6 @@ class GraphTracePolicy {
 public:
     struct Wanted {
         bool graphTrace = false;
-        bool graphRecords = false; ///< what GRAPH_TRACE delivers is kept
         bool kernels = false; ///< CONCURRENT_KERNEL, MEMCPY, MEMSET
         bool sync = false;
         bool operator==(const Wanted&) const = default;
@@ -78,6 +74,8 @@ private:
     };
     void enter(Phase phase, std::int64_t nowNs);
     bool isQuiet() const { return m_phase == Phase::Quiet && !atNodeLevel(); }
+    bool timesGraphs() const;
+    bool timesKernels() const;
     void removePending(unsigned index);
 
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
@@ -86,8 +84,6 @@ private:
     unsigned m_untraceable = 0;
     bool m_unknownExec = false;
     bool m_nodesUsedUp = false;
-    bool m_listening = false; ///< the level was once above off: from then on every instantiate is seen
-    bool m_madeUnseen = false; ///< executables may have been made before that
     Pending m_pending[kMaxPending] = {};
     unsigned m_pendingCount = 0;
     unsigned m_quietLeft = 0;

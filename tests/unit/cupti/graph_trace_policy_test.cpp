@@ -12,6 +12,13 @@ namespace {
 
 using Phase = GraphTracePolicy::Phase;
 using Wanted = GraphTracePolicy::Wanted;
+
+constexpr Wanted kNothing{false, false, false};
+constexpr Wanted kGraphs{true, false, false};
+constexpr Wanted kKernels{false, true, true};
+constexpr Wanted kSync{false, false, true};
+constexpr Wanted kAll{true, true, true};
+
 using raw::RecordingLevel;
 
 GraphTracePolicy at(RecordingLevel level) {
@@ -31,11 +38,11 @@ bool make(GraphTracePolicy& policy, std::uint64_t exec, bool holdsAllocations = 
 } // namespace
 
 TEST(GraphTracePolicy, LevelsIncludeWhatTheyPromise) {
-    EXPECT_EQ(at(RecordingLevel::Off).wanted(), (Wanted{false, false, false, false}));
-    EXPECT_EQ(at(RecordingLevel::History).wanted(), (Wanted{true, false, false, false}));
-    EXPECT_EQ(at(RecordingLevel::Light).wanted(), (Wanted{true, true, false, false}));
-    EXPECT_EQ(at(RecordingLevel::Standard).wanted(), (Wanted{true, true, true, true}));
-    EXPECT_EQ(at(RecordingLevel::Full).wanted(), (Wanted{false, false, true, true}));
+    EXPECT_EQ(at(RecordingLevel::Off).wanted(), kNothing);
+    EXPECT_EQ(at(RecordingLevel::History).wanted(), kNothing);
+    EXPECT_EQ(at(RecordingLevel::Light).wanted(), kGraphs);
+    EXPECT_EQ(at(RecordingLevel::Standard).wanted(), kAll);
+    EXPECT_EQ(at(RecordingLevel::Full).wanted(), kKernels);
 }
 
 TEST(GraphTracePolicy, IsOnAroundEveryInstantiateWhateverTheLevel) {
@@ -86,57 +93,58 @@ TEST(GraphTracePolicy, FirstReplaysAreSeenNodeByNodeThenQuietThenGraphs) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
     ASSERT_TRUE(make(policy, 9));
     for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays; ++i) {
-        EXPECT_EQ(policy.wanted(), (Wanted{false, false, true, true}));
+        EXPECT_EQ(policy.wanted(), kKernels);
         policy.launched(9, 0);
     }
     for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
-        EXPECT_EQ(policy.wanted(), (Wanted{false, false, false, true}));
+        EXPECT_EQ(policy.wanted(), kSync);
         policy.launched(9, 0);
     }
-    EXPECT_EQ(policy.wanted(), (Wanted{true, true, true, true}));
+    EXPECT_EQ(policy.wanted(), kAll);
 }
 
-TEST(GraphTracePolicy, BelowLightItStaysOnAndItsRecordsAreLeftOut) {
-    GraphTracePolicy policy = at(RecordingLevel::Light);
-    for (const auto level : {RecordingLevel::Off, RecordingLevel::History}) {
-        policy.setLevel(level, 0);
-        EXPECT_EQ(policy.wanted(), (Wanted{true, false, false, false}));
+// Switching one of the two while the other is on ended in SIGSEGV at the next launch.
+TEST(GraphTracePolicy, BetweenLevelsWithGraphsAndWithKernelsIsQuiet) {
+    constexpr RecordingLevel kPairs[][2] = {{RecordingLevel::Standard, RecordingLevel::Light},
+        {RecordingLevel::Light, RecordingLevel::Standard}, {RecordingLevel::Full, RecordingLevel::Light},
+        {RecordingLevel::Full, RecordingLevel::Standard}};
+    for (const auto& pair : kPairs) {
+        GraphTracePolicy policy = at(pair[0]);
+        policy.setLevel(pair[1], 10);
+        EXPECT_FALSE(policy.wanted().graphTrace);
+        EXPECT_FALSE(policy.wanted().kernels);
+        for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
+            policy.launched(1, 11);
+        }
+        EXPECT_EQ(policy.wanted(), at(pair[1]).wanted());
     }
-    EXPECT_FALSE(make(policy, 1, true));
-    EXPECT_FALSE(policy.wanted().graphTrace);
 }
 
-// Off from the start: no instantiate was seen, so any executable may be one that crashes.
-TEST(GraphTracePolicy, OffFromTheStartLeavesItOffEachTimeItIsOff) {
-    GraphTracePolicy policy = at(RecordingLevel::Off);
-    EXPECT_FALSE(policy.wanted().graphTrace);
-    policy.setLevel(RecordingLevel::Light, 0);
-    EXPECT_TRUE(policy.wanted().graphTrace);
-    policy.setLevel(RecordingLevel::Off, 0);
-    EXPECT_FALSE(policy.wanted().graphTrace);
+TEST(GraphTracePolicy, OffIsReachedAndLeftAtOnce) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    policy.setLevel(RecordingLevel::Off, 10);
+    EXPECT_EQ(policy.wanted(), kNothing);
+    policy.setLevel(RecordingLevel::Light, 20);
+    EXPECT_EQ(policy.wanted(), kGraphs);
 }
 
-TEST(GraphTracePolicy, LeavingNodeLevelIsQuietForAWhile) {
-    GraphTracePolicy policy = at(RecordingLevel::Full);
-    policy.setLevel(RecordingLevel::Light, 10);
-    EXPECT_EQ(policy.wanted(), (Wanted{false, false, false, false}));
-    for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
-        policy.launched(1, 11);
-    }
-    EXPECT_EQ(policy.wanted(), (Wanted{true, true, false, false}));
-    policy.setLevel(RecordingLevel::Full, 12);
-    policy.setLevel(RecordingLevel::Off, 20); // launches are not seen
-    EXPECT_FALSE(policy.wanted().graphTrace);
-    policy.tick(20 + GraphTracePolicy::kMaxPhaseNs);
-    EXPECT_EQ(policy.wanted(), (Wanted{true, false, false, false}));
+TEST(GraphTracePolicy, ANodeWindowEndsWithItsLevel) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    ASSERT_TRUE(make(policy, 1));
+    policy.setLevel(RecordingLevel::Off, 10);
+    policy.setLevel(RecordingLevel::Standard, 20);
+    EXPECT_EQ(policy.wanted(), kAll);
+    ASSERT_TRUE(make(policy, 2));
+    policy.setLevel(RecordingLevel::Light, 30);
+    EXPECT_EQ(policy.wanted(), kNothing) << "quiet first";
 }
 
 TEST(GraphTracePolicy, FullGoesOnAsStandardWhenNodeRecordsAreUsedUp) {
     GraphTracePolicy policy = at(RecordingLevel::Full);
     policy.nodeRecordsUsedUp(0);
-    EXPECT_EQ(policy.wanted(), (Wanted{false, false, false, true})) << "quiet first";
+    EXPECT_EQ(policy.wanted(), kSync) << "quiet first";
     policy.tick(GraphTracePolicy::kMaxPhaseNs);
-    EXPECT_EQ(policy.wanted(), (Wanted{true, true, true, true}));
+    EXPECT_EQ(policy.wanted(), kAll);
     EXPECT_TRUE(make(policy, 1));
     EXPECT_EQ(policy.phase(), Phase::Graphs) << "no more node windows";
 }
