@@ -111,13 +111,12 @@ void Activity::instantiateBegan() noexcept {
     }
 }
 
-bool Activity::execCreated(std::uint64_t exec, bool holdsLiveAllocations) noexcept {
+bool Activity::execCreated(std::uint64_t exec, GraphTracePolicy::Contents contents) noexcept {
     if (!m_started.load(std::memory_order_acquire)) {
-        return !holdsLiveAllocations; // nothing is ever switched on in this process
+        return !contents.liveAllocations; // nothing is ever switched on in this process
     }
     const std::lock_guard lock(m_mutex);
-    return m_policy.execCreated(
-        exec, holdsLiveAllocations, sink::nowNs()); // applied when the instantiate returns
+    return m_policy.execCreated(exec, contents, sink::nowNs()); // applied when the instantiate returns
 }
 
 void Activity::instantiateEnded() noexcept {
@@ -128,10 +127,10 @@ void Activity::instantiateEnded() noexcept {
     }
 }
 
-void Activity::execDestroyed(std::uint64_t exec, bool traceable) noexcept {
+void Activity::execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes) noexcept {
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
-        m_policy.execDestroyed(exec, traceable);
+        m_policy.execDestroyed(exec, traceable, hasHostNodes);
         apply();
     }
 }
@@ -234,17 +233,23 @@ void Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
     }
 }
 
+// Below their levels records may still come (see GraphTracePolicy): they are left out like those of a kind
+// that is off.
 void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
+    const bool keepGraphs = wanted.graphTrace && m_policy.level() >= raw::RecordingLevel::Light;
+    const bool keepKernels = wanted.kernels && m_policy.level() >= raw::RecordingLevel::Standard;
+    m_keepSyncs.store(m_policy.level() >= raw::RecordingLevel::Standard, std::memory_order_relaxed);
     const session::SpinGuard guard(m_offLock);
     const std::int64_t nowNs = sink::nowNs();
-    wanted.kernels ? m_kernelsOff.switchedOn(nowNs) : m_kernelsOff.switchedOff(nowNs);
-    wanted.graphTrace ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
+    keepKernels ? m_kernelsOff.switchedOn(nowNs) : m_kernelsOff.switchedOff(nowNs);
+    keepGraphs ? m_graphsOff.switchedOn(nowNs) : m_graphsOff.switchedOff(nowNs);
 }
 
 void Activity::apply() noexcept {
     const GraphTracePolicy::Wanted wanted = m_policy.wanted();
-    const bool changed = !(wanted == m_on);
+    const bool changed = !(wanted == m_on) || m_policy.level() != m_appliedLevel;
     if (changed) {
+        m_appliedLevel = m_policy.level();
         noteSwitches(wanted);
     }
     if (wanted.graphTrace != m_on.graphTrace) {
@@ -294,7 +299,7 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     say(CoverageSource::graph_trace, replaysTimed ? CoverageState::Complete : CoverageState::Partial,
         replaysTimed ? ""
             : quiet  ? "a few replays without device times after a node window"
-                     : "an executable is alive that graph-level tracing could crash");
+                     : "an executable is alive that switching graph-level tracing on could crash");
     say(CoverageSource::node_activity,
         nodes                                        ? CoverageState::Complete
             : level == raw::RecordingLevel::Standard ? CoverageState::Partial
@@ -333,9 +338,12 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
         records.graphsOff = self.m_graphsOff;
     }
     CUpti_Activity* record = nullptr;
+    const bool keepSyncs = self.m_keepSyncs.load(std::memory_order_relaxed);
     while (buffer != nullptr && validBytes > 0
         && cuptiApi().activityGetNextRecord(buffer, validBytes, &record) == CUPTI_SUCCESS) {
-        reportRecord(*record, self.m_layout, records, counts);
+        if (keepSyncs || record->kind != CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) {
+            reportRecord(*record, self.m_layout, records, counts);
+        }
     }
     self.m_nodeRecords.fetch_add(counts.nodes, std::memory_order_relaxed);
     if (counts.untimed > 0) {

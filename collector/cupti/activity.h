@@ -35,9 +35,9 @@ public:
 
     void instantiateBegan() noexcept;
     /// Inside an instantiate. Returns whether the executable may be launched with GRAPH_TRACE on.
-    bool execCreated(std::uint64_t exec, bool holdsLiveAllocations) noexcept;
+    bool execCreated(std::uint64_t exec, GraphTracePolicy::Contents contents) noexcept;
     void instantiateEnded() noexcept;
-    void execDestroyed(std::uint64_t exec, bool traceable) noexcept;
+    void execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes) noexcept;
     /// Before a launch; `exec` 0 = no callback announced it.
     void launching(std::uint64_t exec) noexcept;
     void launched(std::uint64_t exec) noexcept;
@@ -78,7 +78,9 @@ private:
     std::atomic<bool> m_started{false};
     std::atomic<bool> m_windowOpen{false}; ///< launches are counted
     std::atomic<bool> m_saidBlocked{false};
+    std::atomic<bool> m_keepSyncs{false};
     RecordLayout m_layout = RecordLayout::Unknown;
+    raw::RecordingLevel m_appliedLevel = raw::RecordingLevel::Off;
     std::int64_t m_lastFlushNs = 0;
     std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
     std::atomic<std::uint64_t> m_nodeRecords{0};

@@ -138,7 +138,7 @@ void Client::enableCalls(bool on, bool launches) noexcept {
     std::size_t count = 0;
     const FollowedCall* calls = followedCalls(count);
     for (std::size_t i = 0; i < count; ++i) {
-        if (isInstantiate(calls[i].api) && !on) {
+        if (!on && (isInstantiate(calls[i].api) || calls[i].api == GD_API_GRAPH_LAUNCH)) {
             continue; // see setLevel()
         }
         if (isLaunch(calls[i].api) == launches) {
@@ -166,7 +166,9 @@ void Client::setLevel(raw::RecordingLevel level) noexcept {
         }
         m_callsOn = on;
         // Once on, graphs and instantiates are followed for ever, also at level Off: an executable made
-        // unseen would keep graph-level tracing off for the rest of the job. Neither happens on a replay.
+        // unseen would keep graph-level tracing off for the rest of the job. Neither happens on a replay. The
+        // launch of a graph is followed too: with its callback off a launch under graph-level tracing
+        // crashed.
         if (on) {
             enableResources();
         }

@@ -3,12 +3,20 @@
 
 namespace gd::cupti {
 
-bool GraphTracePolicy::execCreated(std::uint64_t exec, bool holdsLiveAllocations, std::int64_t nowNs) {
-    if (m_instantiating == 0 || holdsLiveAllocations || blocked()) {
+bool GraphTracePolicy::execCreated(std::uint64_t exec, Contents contents, std::int64_t nowNs) {
+    if (contents.hostNodes) {
+        ++m_hostExecs;
+        m_pendingCount = 0;
+        enter(Phase::Graphs, nowNs);
+    }
+    if (m_instantiating == 0 || contents.liveAllocations || blocked()
+        || (m_isPinned && !m_pinned.graphTrace)) {
         ++m_untraceable;
+        m_pinned.graphTrace = false;
         return false;
     }
-    const bool mayOpen = !m_nodesUsedUp && (m_phase != Phase::Graphs || m_windows < kMaxWindows);
+    const bool mayOpen
+        = !m_nodesUsedUp && m_hostExecs == 0 && (m_phase != Phase::Graphs || m_windows < kMaxWindows);
     if (m_level == raw::RecordingLevel::Standard && mayOpen && m_pendingCount < kMaxPending) {
         m_pending[m_pendingCount++] = {exec, kNodeReplays};
         if (m_phase != Phase::Nodes) {
@@ -19,15 +27,44 @@ bool GraphTracePolicy::execCreated(std::uint64_t exec, bool holdsLiveAllocations
     return true;
 }
 
-void GraphTracePolicy::execDestroyed(std::uint64_t exec, bool traceable) {
+void GraphTracePolicy::instantiateEnded() {
+    m_instantiating -= m_instantiating > 0 ? 1 : 0;
+    if (m_hostExecs > 0 && !m_isPinned && m_instantiating == 0) {
+        pin();
+    }
+}
+
+void GraphTracePolicy::execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes) {
     if (!traceable && m_untraceable > 0) {
         --m_untraceable;
     }
+    m_hostExecs -= hasHostNodes && m_hostExecs > 0 ? 1 : 0;
     for (unsigned i = 0; i < m_pendingCount; ++i) {
         if (m_pending[i].exec == exec) {
             removePending(i);
             break;
         }
+    }
+}
+
+void GraphTracePolicy::unknownExecLaunched() {
+    m_unknownExec = true;
+    m_pinned.graphTrace = false;
+}
+
+// GRAPH_TRACE is on at this moment, at the end of an instantiate, and stays so below level light too: a
+// window that opens later must have it.
+void GraphTracePolicy::pin() {
+    m_pinned = {!atNodeLevel() && !blocked(), timesKernels(), m_level >= raw::RecordingLevel::Standard};
+    m_isPinned = true;
+    m_freeSinceNs = 0;
+}
+
+void GraphTracePolicy::unpin(std::int64_t nowNs) {
+    m_isPinned = false;
+    const Wanted next = wanted();
+    if (next.graphTrace && m_pinned.kernels != next.kernels) {
+        enter(Phase::Quiet, nowNs);
     }
 }
 
@@ -53,6 +90,12 @@ void GraphTracePolicy::launched(std::uint64_t exec, std::int64_t nowNs) {
 }
 
 void GraphTracePolicy::tick(std::int64_t nowNs) {
+    if (m_isPinned) {
+        m_freeSinceNs = m_hostExecs > 0 ? 0 : m_freeSinceNs != 0 ? m_freeSinceNs : nowNs;
+        if (m_freeSinceNs != 0 && nowNs - m_freeSinceNs > kPinnedOnNs) {
+            unpin(nowNs);
+        }
+    }
     if (m_phase == Phase::Graphs || nowNs - m_phaseSinceNs < kMaxPhaseNs) {
         return;
     }
@@ -80,6 +123,9 @@ void GraphTracePolicy::nodeRecordsUsedUp(std::int64_t nowNs) {
     m_nodesUsedUp = true;
     m_pendingCount = 0;
     if (before) {
+        m_pinned.kernels = false;
+    }
+    if (before) {
         enter(Phase::Quiet, nowNs);
     }
 }
@@ -98,6 +144,11 @@ bool GraphTracePolicy::timesKernels() const {
 }
 
 GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
+    if (m_isPinned) {
+        Wanted wanted = m_pinned;
+        wanted.graphTrace = wanted.graphTrace && !blocked();
+        return wanted;
+    }
     Wanted wanted;
     wanted.kernels = timesKernels();
     wanted.sync = m_level >= raw::RecordingLevel::Standard;

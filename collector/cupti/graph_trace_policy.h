@@ -20,6 +20,11 @@ namespace gd::cupti {
 /// and switching kernel activity off while GRAPH_TRACE stays on ended in SIGSEGV at the next launch. So
 /// everything is off for a few replays wherever one of the two changes beside the other.
 ///
+/// Host nodes: of two NCCL ranks whose graph held host nodes one in twenty-four ended in SIGSEGV in its first
+/// launch after GRAPH_TRACE was switched on while a replay ran. So while an executable with host nodes is
+/// alive nothing is switched any more: there are no node windows, and what a level does not ask for is left
+/// out of the trace.
+///
 /// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
 /// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
 class GraphTracePolicy {
@@ -31,12 +36,19 @@ public:
         bool operator==(const Wanted&) const = default;
     };
     enum class Phase : std::uint8_t { Graphs, Nodes, Quiet };
+    /// What an executable holds that matters here.
+    struct Contents {
+        bool liveAllocations = false; ///< allocation nodes that a launch does not free
+        bool hostNodes = false;
+    };
 
     static constexpr unsigned kNodeReplays
         = 4; ///< replays of a new executable seen node by node (the last may be cut off)
     static constexpr unsigned kQuietReplays = 3;
     static constexpr unsigned kMaxPending = 64;
     static constexpr unsigned kMaxWindows = 64; ///< a job that captures at every step must not pay for ever
+    static constexpr std::int64_t kPinnedOnNs
+        = 2'000'000'000; ///< after the last executable with host nodes: a replay may still run
     static constexpr std::int64_t kMaxPhaseNs
         = 5'000'000'000; ///< an executable that is not launched ends the wait
 
@@ -46,12 +58,12 @@ public:
     /// Between began and ended. Returns whether the executable may be launched with GRAPH_TRACE on: not when
     /// it holds allocation nodes that are not freed by a launch, not when GRAPH_TRACE had to stay off while
     /// it was made, and not when it was made by a call that no callback announced.
-    bool execCreated(std::uint64_t exec, bool holdsLiveAllocations, std::int64_t nowNs);
-    void instantiateEnded() { m_instantiating -= m_instantiating > 0 ? 1 : 0; }
-    void execDestroyed(std::uint64_t exec, bool traceable);
+    bool execCreated(std::uint64_t exec, Contents contents, std::int64_t nowNs);
+    void instantiateEnded();
+    void execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes);
     /// An executable that no callback announced is about to be launched: it may have been made before anybody
     /// listened.
-    void unknownExecLaunched() { m_unknownExec = true; }
+    void unknownExecLaunched();
     /// A launch returned.
     void launched(std::uint64_t exec, std::int64_t nowNs);
     void tick(std::int64_t nowNs);
@@ -76,6 +88,8 @@ private:
     bool isQuiet() const { return m_phase == Phase::Quiet && !atNodeLevel(); }
     bool timesGraphs() const;
     bool timesKernels() const;
+    void pin();
+    void unpin(std::int64_t nowNs);
     void removePending(unsigned index);
 
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
@@ -84,6 +98,10 @@ private:
     unsigned m_untraceable = 0;
     bool m_unknownExec = false;
     bool m_nodesUsedUp = false;
+    unsigned m_hostExecs = 0; ///< alive, with host nodes
+    bool m_isPinned = false; ///< m_pinned is what is on, whatever is wanted
+    Wanted m_pinned;
+    std::int64_t m_freeSinceNs = 0; ///< pinned without such an executable, 0 = not so
     Pending m_pending[kMaxPending] = {};
     unsigned m_pendingCount = 0;
     unsigned m_quietLeft = 0;

@@ -162,7 +162,7 @@ bool Objects::graphDestroyed(CUgraph graph, GraphEntry& out) noexcept {
     return true;
 }
 
-void Objects::hasAllocations(CUgraph graph) noexcept {
+void Objects::mark(CUgraph graph, bool GraphEntry::*what) noexcept {
     const SpinGuard guard(m_lock);
     constexpr int kMaxDepth = 64; // a damaged chain must end
     for (int depth = 0; graph != nullptr && depth < kMaxDepth; ++depth) {
@@ -170,7 +170,7 @@ void Objects::hasAllocations(CUgraph graph) noexcept {
         if (entry == nullptr) {
             return;
         }
-        entry->hasAllocations = true;
+        entry->*what = true;
         graph = entry->parentGraph;
     }
 }

@@ -23,6 +23,7 @@ public:
         std::uint32_t id;
         bool reported; ///< the sink knows it; what an instantiate builds for itself stays unknown
         bool hasAllocations; ///< holds, itself or below, a memory allocation node
+        bool hasHostNodes; ///< the same of host nodes
         std::uint64_t parentNode; ///< child graphs: node id
         CUgraph parentGraph;
     };
@@ -30,6 +31,7 @@ public:
         std::uint32_t id;
         std::uint32_t graph; ///< template
         bool traceable;
+        bool hasHostNodes;
     };
 
     std::uint64_t contextCreated(CUcontext context, std::uint32_t device) noexcept;
@@ -53,8 +55,8 @@ public:
     bool graph(CUgraph graph, GraphEntry& out) noexcept;
     std::uint64_t graphId(CUgraph graph) noexcept;
     bool graphDestroyed(CUgraph graph, GraphEntry& out) noexcept;
-    /// Marks the graph and those it hangs below.
-    void hasAllocations(CUgraph graph) noexcept;
+    /// Sets `what` for the graph and those it hangs below.
+    void mark(CUgraph graph, bool GraphEntry::*what) noexcept;
 
     void execCreated(CUgraphExec exec, const ExecEntry& entry) noexcept;
     std::uint64_t execId(CUgraphExec exec) noexcept;

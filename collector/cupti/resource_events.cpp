@@ -123,6 +123,7 @@ void onGraph(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
         entry.id = entry.id != 0 ? entry.id : graphNumber(data.graph);
         entry.reported = true;
         entry.hasAllocations = origin.hasAllocations;
+        entry.hasHostNodes = origin.hasHostNodes;
         objects.graphCreated(data.graph, entry);
         reportGraph(GD_RT_CLONED, entry.id, origin.id);
         return;
@@ -171,7 +172,9 @@ void onNodeCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
         return; // begun before this library was listening
     }
     if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-        client.objects().hasAllocations(data.graph);
+        client.objects().mark(data.graph, &Objects::GraphEntry::hasAllocations);
+    } else if (type == CU_GRAPH_NODE_TYPE_HOST) {
+        client.objects().mark(data.graph, &Objects::GraphEntry::hasHostNodes);
     }
     if (copying(calls)) {
         calls.copied = {data.node, type};
@@ -251,9 +254,10 @@ void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
     // Launching one whose allocations are still live fails, and crashes the process while graph tracing is
     // on.
     const bool autoFree = (exec.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-    const bool traceable = Activity::instance().execCreated(exec.exec, graph.hasAllocations && !autoFree);
+    const bool traceable = Activity::instance().execCreated(
+        exec.exec, {graph.hasAllocations && !autoFree, graph.hasHostNodes});
     client.objects().execCreated(
-        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable});
+        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, graph.hasHostNodes});
     sink::exec(GD_RT_CREATED, exec, traceable);
 }
 
@@ -267,7 +271,7 @@ void onExecDestroyed(Client& client, const CUpti_GraphData& data) {
     exec.exec = entry.id;
     exec.graph = entry.graph;
     sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
-    Activity::instance().execDestroyed(entry.id, entry.traceable);
+    Activity::instance().execDestroyed(entry.id, entry.traceable, entry.hasHostNodes);
 }
 
 } // namespace

@@ -27,10 +27,10 @@ GraphTracePolicy at(RecordingLevel level) {
     return policy;
 }
 
-bool make(GraphTracePolicy& policy, std::uint64_t exec, bool holdsAllocations = false) {
+bool make(GraphTracePolicy& policy, std::uint64_t exec, GraphTracePolicy::Contents contents = {}) {
     policy.instantiateBegan();
     EXPECT_TRUE(policy.wanted().graphTrace || policy.blocked());
-    const bool traceable = policy.execCreated(exec, holdsAllocations, 0);
+    const bool traceable = policy.execCreated(exec, contents, 0);
     policy.instantiateEnded();
     return traceable;
 }
@@ -61,15 +61,15 @@ TEST(GraphTracePolicy, IsOnAroundEveryInstantiateWhateverTheLevel) {
 
 TEST(GraphTracePolicy, StaysOffWhileAnExecutableLivesThatCouldCrash) {
     GraphTracePolicy policy = at(RecordingLevel::Light);
-    EXPECT_FALSE(make(policy, 1, true));
+    EXPECT_FALSE(make(policy, 1, {true, false}));
     EXPECT_FALSE(policy.wanted().graphTrace);
     EXPECT_FALSE(make(policy, 2)) << "made while graph tracing had to stay off";
     policy.instantiateBegan();
     EXPECT_FALSE(policy.wanted().graphTrace) << "another thread could launch executable 1 now";
     policy.instantiateEnded();
-    policy.execDestroyed(1, false);
+    policy.execDestroyed(1, false, false);
     EXPECT_FALSE(policy.wanted().graphTrace);
-    policy.execDestroyed(2, false);
+    policy.execDestroyed(2, false, false);
     EXPECT_TRUE(policy.wanted().graphTrace);
     EXPECT_TRUE(make(policy, 3));
 }
@@ -79,13 +79,13 @@ TEST(GraphTracePolicy, AnExecutableNobodyAnnouncedBlocksForEver) {
     policy.unknownExecLaunched();
     EXPECT_FALSE(policy.wanted().graphTrace);
     EXPECT_FALSE(make(policy, 1));
-    policy.execDestroyed(1, false);
+    policy.execDestroyed(1, false, false);
     EXPECT_FALSE(policy.wanted().graphTrace);
 }
 
 TEST(GraphTracePolicy, CreatedOutsideAnInstantiateIsNotTraceable) {
     GraphTracePolicy policy = at(RecordingLevel::Light);
-    EXPECT_FALSE(policy.execCreated(5, false, 0));
+    EXPECT_FALSE(policy.execCreated(5, {}, 0));
     EXPECT_TRUE(policy.blocked());
 }
 
@@ -167,10 +167,56 @@ TEST(GraphTracePolicy, AJobThatCapturesAtEveryStepDoesNotPayForEver) {
         for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays + GraphTracePolicy::kQuietReplays; ++i) {
             policy.launched(exec, 0);
         }
-        policy.execDestroyed(exec, true);
+        policy.execDestroyed(exec, true, false);
     }
     ASSERT_TRUE(make(policy, 5000));
     EXPECT_EQ(policy.phase(), Phase::Graphs);
+}
+
+TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableWithHostNodesLives) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    ASSERT_TRUE(make(policy, 1));
+    EXPECT_EQ(policy.phase(), Phase::Nodes);
+    ASSERT_TRUE(make(policy, 2, {false, true}));
+    EXPECT_EQ(policy.phase(), Phase::Graphs) << "the window ends while graph tracing is on anyway";
+    EXPECT_EQ(policy.wanted(), kAll);
+    for (const auto level : {RecordingLevel::Off, RecordingLevel::Light, RecordingLevel::Full,
+             RecordingLevel::History, RecordingLevel::Standard}) {
+        policy.setLevel(level, 10);
+        EXPECT_EQ(policy.wanted(), kAll);
+        EXPECT_TRUE(make(policy, 3)) << "made with it on";
+        policy.execDestroyed(3, true, false);
+    }
+    policy.setLevel(RecordingLevel::Light, 20);
+    policy.execDestroyed(2, true, true);
+    policy.tick(100);
+    policy.tick(100 + GraphTracePolicy::kPinnedOnNs);
+    EXPECT_EQ(policy.wanted(), kAll) << "a replay may still run";
+    policy.tick(101 + GraphTracePolicy::kPinnedOnNs);
+    EXPECT_EQ(policy.wanted(), kNothing) << "quiet first";
+    policy.tick(200 + GraphTracePolicy::kPinnedOnNs + GraphTracePolicy::kMaxPhaseNs);
+    EXPECT_EQ(policy.wanted(), kGraphs);
+}
+
+// Recording windows: the job starts outside, and the replays inside must have device times.
+TEST(GraphTracePolicy, WithHostNodesGraphTracingIsThereWhenAWindowOpens) {
+    GraphTracePolicy policy = at(RecordingLevel::History);
+    ASSERT_TRUE(make(policy, 1, {false, true}));
+    EXPECT_EQ(policy.wanted(), kGraphs);
+    policy.setLevel(RecordingLevel::Standard, 10);
+    EXPECT_EQ(policy.wanted(), kGraphs);
+}
+
+TEST(GraphTracePolicy, FullStaysNodeByNodeWithHostNodes) {
+    GraphTracePolicy policy = at(RecordingLevel::Full);
+    ASSERT_TRUE(make(policy, 1, {false, true}));
+    EXPECT_EQ(policy.wanted(), kKernels);
+    policy.instantiateBegan();
+    EXPECT_EQ(policy.wanted(), kKernels);
+    EXPECT_FALSE(policy.execCreated(2, {}, 0));
+    policy.instantiateEnded();
+    policy.nodeRecordsUsedUp(0);
+    EXPECT_EQ(policy.wanted(), kSync);
 }
 
 // Whatever happens in whatever order: graph tracing is never on while an executable is alive that could
@@ -180,6 +226,9 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
     for (int round = 0; round < 200; ++round) {
         GraphTracePolicy policy = at(static_cast<RecordingLevel>(random() % 5));
         std::map<std::uint64_t, bool> alive; // exec -> traceable
+        std::map<std::uint64_t, bool> host; // exec -> holds host nodes
+        Wanted before;
+        bool pinned = false;
         std::int64_t nowNs = 0;
         for (int i = 0; i < 300; ++i) {
             nowNs += random() % 1'000'000'000;
@@ -189,7 +238,8 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 if (!alive.contains(exec)) {
                     policy.instantiateBegan();
                     const bool on = policy.wanted().graphTrace;
-                    const bool traceable = policy.execCreated(exec, random() % 8 == 0, nowNs);
+                    host[exec] = random() % 6 == 0;
+                    const bool traceable = policy.execCreated(exec, {random() % 8 == 0, host[exec]}, nowNs);
                     EXPECT_TRUE(!traceable || on);
                     alive[exec] = traceable;
                     policy.instantiateEnded();
@@ -197,7 +247,8 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 break;
             case 1:
                 if (const auto it = alive.find(exec); it != alive.end()) {
-                    policy.execDestroyed(exec, it->second);
+                    policy.execDestroyed(exec, it->second, host[exec]);
+                    host.erase(exec);
                     alive.erase(it);
                 }
                 break;
@@ -217,6 +268,16 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 dangerous |= !traceable;
             }
             ASSERT_TRUE(!policy.wanted().graphTrace || !dangerous);
+            bool hostAlive = false;
+            for (const auto& [id, holds] : host) {
+                hostAlive |= holds;
+            }
+            if (hostAlive && pinned) { // no switch but off for an executable that crashes for certain
+                ASSERT_EQ(policy.wanted().kernels, before.kernels);
+                ASSERT_TRUE(!policy.wanted().graphTrace || before.graphTrace);
+            }
+            pinned = hostAlive;
+            before = policy.wanted();
         }
     }
 }
