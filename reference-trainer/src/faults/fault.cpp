@@ -14,7 +14,7 @@ bool Fault::here() const {
 }
 
 bool Fault::inLayer(std::int64_t layer) const {
-    return here() && layer == m_spec.layer.value_or(0);
+    return here() && layer == m_spec.layer.value_or(m_environment.firstLayer);
 }
 
 bool Fault::started(std::int64_t otherwise) const {

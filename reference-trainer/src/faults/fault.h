@@ -21,7 +21,7 @@ struct FaultEnvironment {
     runtime::GraphPool& pool;
     graphs::StreamSlot& compute;
     optim::StepState* state = nullptr; ///< device memory
-    std::int64_t layers = 0;
+    std::int64_t firstLayer = 0; ///< of this rank: where faults of a layer act unless told otherwise
     std::int64_t seqLen = 0;
     std::int64_t steps = 0;
     std::int64_t maxGraphs = 0;

@@ -390,6 +390,9 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
             c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
             c.parallel.context > 1 || c.sequenceParallel});
     }
+    if (problem.empty()) {
+        problem = command.config.faultProblem();
+    }
     if (!problem.empty()) {
         status = reject(problem);
         return std::nullopt;

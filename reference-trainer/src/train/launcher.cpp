@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kMaxRanks = 64;
 std::atomic<pid_t> children[kMaxRanks];
+std::atomic<bool> asked{false}; // this process got a signal to end
 
 void endChildren(int signal) {
     for (const std::atomic<pid_t>& child : children) {
@@ -53,6 +54,17 @@ int statusOf(int wait) {
     return WIFSIGNALED(wait) ? 128 + WTERMSIG(wait) : WEXITSTATUS(wait);
 }
 
+// The rank of a process that has ended, which gets no signal any more; -1 for none of ours.
+int forget(pid_t pid) {
+    for (int rank = 0; rank < kMaxRanks; ++rank) {
+        if (children[rank].load() == pid) {
+            children[rank].store(0);
+            return rank;
+        }
+    }
+    return -1;
+}
+
 // Waits for all; the first failure ends the others, whose own status then does not count.
 int waitForRanks(int started) {
     int worst = 0;
@@ -67,12 +79,13 @@ int waitForRanks(int started) {
             return std::max(worst, 1);
         }
         --left;
-        for (std::atomic<pid_t>& child : children) {
-            if (child.load() == pid) {
-                child.store(0);
-            }
-        }
+        const int rank = forget(pid);
         const int status = statusOf(wait);
+        if (WIFSIGNALED(wait) && !ending && !asked.load()) {
+            fmt::print(stderr,
+                "reference-trainer: rank {} was ended by signal {} ({}); the others are ended\n", rank,
+                WTERMSIG(wait), ::strsignal(WTERMSIG(wait)));
+        }
         if (!ending) {
             worst = std::max(worst, status);
         }
@@ -84,6 +97,11 @@ int waitForRanks(int started) {
     return worst;
 }
 
+void endOnSignal(int signal) {
+    asked.store(true);
+    endChildren(signal);
+}
+
 } // namespace
 
 int launchRanks(int ranks, int argc, char** argv) {
@@ -93,8 +111,8 @@ int launchRanks(int ranks, int argc, char** argv) {
             folder, std::strerror(errno));
         return 1;
     }
-    std::signal(SIGINT, endChildren);
-    std::signal(SIGTERM, endChildren);
+    std::signal(SIGINT, endOnSignal);
+    std::signal(SIGTERM, endOnSignal);
     int started = 0;
     for (int rank = 0; rank < ranks; ++rank) {
         const pid_t pid = ::fork();

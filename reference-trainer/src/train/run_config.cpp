@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_config.h"
 
+#include "model/stage_plan.h"
+
 namespace gdt::train {
 
 namespace {
@@ -46,6 +48,28 @@ std::string RunConfig::layoutProblem() const {
         return "--graph-scope hop captures the steps of the attention ring: it needs --cp 2 or more";
     }
     return pipeline::ScheduleShape{schedule, parallel.pipeline, virtualStages, microBatches}.problem();
+}
+
+std::string RunConfig::faultProblem() const {
+    for (const faults::FaultSpec& fault : faults) {
+        if (!fault.rank || !fault.layer || *fault.rank >= parallel.world()) {
+            continue;
+        }
+        const parallel::ParallelState place(parallel, static_cast<int>(*fault.rank));
+        const model::StagePlan plan{place.coordinate(parallel::Axis::Pipeline), parallel.pipeline,
+            std::vector<int>(static_cast<std::size_t>(virtualStages), 1)};
+        bool holds = false;
+        for (int chunk = 0; chunk < virtualStages; ++chunk) {
+            holds = holds
+                || (*fault.layer >= plan.firstLayer(plan.part(chunk), model.layers)
+                    && *fault.layer < plan.firstLayer(plan.part(chunk) + 1, model.layers));
+        }
+        if (!holds) {
+            return "--fault " + fault.id + " never happens: rank " + std::to_string(*fault.rank)
+                + " does not hold layer " + std::to_string(*fault.layer);
+        }
+    }
+    return {};
 }
 
 } // namespace gdt::train

@@ -75,6 +75,8 @@ struct RunConfig {
     /// Empty when model and schedule can be spread over the ranks like this, else one sentence that names the
     /// options to change.
     [[nodiscard]] std::string layoutProblem() const;
+    /// The same for faults that name a rank and a layer which that rank does not hold.
+    [[nodiscard]] std::string faultProblem() const;
 };
 
 } // namespace gdt::train

@@ -117,8 +117,10 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
         return;
     }
     const std::int64_t tokens = m_config.tokensPerStep() * steps;
-    fmt::print("step {:5}/{}  loss {:.4f}  entropy {:.4f} ({:+.1f} %)  norm {:.3f}  {:.0f} tokens/s  {}\n",
-        m_done, m_config.steps, last.loss, m_entropyRate, 100.0 * (last.loss / m_entropyRate - 1.0),
+    // In fp64 runs of different layouts agree to twelve digits.
+    const int digits = m_config.type == ElementType::F64 ? 12 : 4;
+    fmt::print("step {:5}/{}  loss {:.{}f}  entropy {:.4f} ({:+.1f} %)  norm {:.3f}  {:.0f} tokens/s  {}\n",
+        m_done, m_config.steps, last.loss, digits, m_entropyRate, 100.0 * (last.loss / m_entropyRate - 1.0),
         last.gradNorm, static_cast<double>(tokens) / seconds,
         kindName(m_kinds.at(static_cast<std::size_t>(m_done) - 1)));
     std::fflush(stdout);

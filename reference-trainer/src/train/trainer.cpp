@@ -227,9 +227,10 @@ template <class T> Status Trainer<T>::openSides() {
 
 template <class T> Status Trainer<T>::openFaults() {
     m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device, m_pool,
-        m_compute, m_state, m_config.model.layers, m_config.model.seqLen, m_config.steps,
-        static_cast<std::int64_t>(m_config.graphs.maxGraphs), m_ranks.rank(), m_deviceBytes, 0.0,
-        [this] { return m_optimizer->ensureState(); }, [this] { return m_optimizer->releaseState(); }});
+        m_compute, m_state, m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers),
+        m_config.model.seqLen, m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs),
+        m_ranks.rank(), m_deviceBytes, 0.0, [this] { return m_optimizer->ensureState(); },
+        [this] { return m_optimizer->releaseState(); }});
     return m_faults.open(*m_environment);
 }
 

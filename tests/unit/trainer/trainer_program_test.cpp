@@ -4,10 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -72,7 +77,13 @@ TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
     for (const char* arguments :
         {"--no-such-option", "--steps many", "--steps 0", "--dtype fp8", "--heads 3", "--hidden 6 --heads 2",
             "--fault nothing", "--fault item-in-capture@layer=9", "--fault tp-allreduce-unjoined", "--json",
-            "--graph-scope full,cycle", "--corpus-tokens 10", "stray"}) {
+            "--graph-scope full,cycle", "--corpus-tokens 10", "stray", "--tp 3", "--tp 16 --heads 16",
+            "--pp 3", "--cp 3", "--cp 4 --seq-len 12", "--tp 2 --sequence-parallel --seq-len 7",
+            "--pp 8 --tp 4 --cp 4 --layers 8", "--schedule interleaved",
+            "--schedule interleaved --pp 2 --virtual-stages 2 --layers 4 --micro-batches 3",
+            "--schedule gpipe --virtual-stages 2", "--schedule zero-bubble", "--tp-comm outside",
+            "--tp 2 --graph-scope segment", "--graph-scope hop", "--graph-scope layer,segment",
+            "--pp 2 --fault item-in-capture@layer=0@rank=1"}) {
         const Outcome outcome = run(arguments);
         EXPECT_EQ(outcome.status, 2) << arguments;
         EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
@@ -104,6 +115,98 @@ TEST(TrainerProgram, TwoReplicasWithGraphsEqualThoseWithout) {
     ASSERT_EQ(graphs.status, 0) << graphs.output;
     EXPECT_EQ(graphs.losses, eager.losses);
     EXPECT_EQ(graphs.parameterHash, eager.parameterHash);
+}
+
+// The losses that the program prints, as text.
+std::vector<std::string> printedLosses(const std::string& arguments) {
+    const std::string command = std::string("env -u RANK -u WORLD_SIZE ") + GDT_TRAINER + " " + arguments;
+    std::FILE* pipe = ::popen(command.c_str(), "r");
+    std::vector<std::string> losses;
+    char line[512];
+    while (std::fgets(line, sizeof(line), pipe) != nullptr) {
+        const std::string text = line;
+        const std::size_t at = text.find("  loss ");
+        if (text.rfind("step ", 0) == 0 && at != std::string::npos) {
+            losses.push_back(text.substr(at + 7, text.find("  entropy") - at - 7));
+        }
+    }
+    EXPECT_EQ(::pclose(pipe), 0) << arguments;
+    return losses;
+}
+
+TEST(TrainerProgram, EightRanksPrintTheLossesOfOneToTwelveDigits) {
+    const std::string arguments = "--backend host --dtype fp64 --steps 20 --log-interval 1 ";
+    const auto one = printedLosses(arguments + "--tp 1 --pp 1 --cp 1");
+    const auto eight = printedLosses(arguments + "--tp 2 --pp 2 --sequence-parallel --cp 2");
+    ASSERT_EQ(one.size(), 20U);
+    EXPECT_EQ(one[0].size(), std::string("2.").size() + 12) << one[0];
+    EXPECT_EQ(one, eight);
+}
+
+// As torchrun or mpirun would: each process is told its place; the replicas follow from the number of ranks.
+TEST(TrainerProgram, RanksOfALauncherFindTheirPlaces) {
+    const std::filesystem::path folder
+        = std::filesystem::temp_directory_path() / ("trainer-ranks-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    std::string script;
+    for (int rank = 0; rank < 4; ++rank) {
+        const bool torchrun = rank % 2 == 0;
+        script += std::string(torchrun ? "RANK=" : "OMPI_COMM_WORLD_RANK=") + std::to_string(rank)
+            + (torchrun ? " WORLD_SIZE=4 " : " OMPI_COMM_WORLD_SIZE=4 ") + GDT_TRAINER + " " + kSmall
+            + "--quiet --dtype fp64 --steps 4 --tp 2 --rendezvous " + folder.string() + " --log "
+            + (folder / ("log" + std::to_string(rank))).string() + " & ";
+    }
+    EXPECT_EQ(std::system((script + "wait").c_str()), 0);
+    Outcome launched;
+    readLog(folder / "log0", launched);
+    const Outcome own = run(kSmall + "--dtype fp64 --steps 4 --tp 2 --dp 2");
+    EXPECT_EQ(launched.losses, own.losses);
+    EXPECT_EQ(launched.losses.size(), 4U);
+    const std::string wrong = std::string("RANK=0 WORLD_SIZE=4 ") + GDT_TRAINER
+        + " --tp 3 --heads 6 --hidden 12 --vocab 9 2>&1 >/dev/null | grep -c 'launcher started 4'";
+    EXPECT_EQ(std::system(wrong.c_str()), 0);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(TrainerProgram, APeerThatDiesEndsTheOthersWithOneSentence) {
+    const std::string log
+        = (std::filesystem::temp_directory_path() / ("trainer-dies-" + std::to_string(::getpid()))).string();
+    const pid_t launcher = ::fork();
+    if (launcher == 0) {
+        ::unsetenv("RANK");
+        const std::string command = std::string("exec ") + GDT_TRAINER + " " + kSmall
+            + "--steps 1000000 --tp 2 --pp 2 --log-interval 1 > " + log + " 2>&1";
+        ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+        ::_exit(127);
+    }
+    const auto read = [](const std::string& path) {
+        std::ifstream file(path);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    // All ranks train: rank 0 has printed a step.
+    while (read(log).find("\nstep ") == std::string::npos) {
+        ASSERT_EQ(::waitpid(launcher, nullptr, WNOHANG), 0) << read(log);
+        ::usleep(2000);
+    }
+    const std::string pid = std::to_string(launcher);
+    std::istringstream children(read("/proc/" + pid + "/task/" + pid + "/children"));
+    std::vector<pid_t> ranks;
+    for (pid_t child = 0; children >> child;) {
+        ranks.push_back(child);
+    }
+    ASSERT_EQ(ranks.size(), 4U);
+    const auto killed = std::chrono::steady_clock::now();
+    ::kill(ranks[2], SIGKILL);
+    int wait = 0;
+    ::waitpid(launcher, &wait, 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(30));
+    EXPECT_EQ(WEXITSTATUS(wait), 128 + SIGKILL);
+    const std::string output = read(log);
+    std::filesystem::remove(log);
+    EXPECT_NE(output.find("rank 2 was ended by signal 9"), std::string::npos) << output;
+    for (const pid_t rank : ranks) {
+        EXPECT_NE(::kill(rank, 0), 0) << "rank still runs";
+    }
 }
 
 TEST(TrainerProgram, FailureOfOneRankEndsTheJob) {
