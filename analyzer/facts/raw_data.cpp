@@ -115,6 +115,21 @@ CoverageState ProcessData::covered(std::string_view source, std::int64_t fromNs,
     return reachedNs < toNs || (reachedNs == fromNs && toNs > fromNs) ? CoverageState::absent : worst;
 }
 
+double ProcessData::completeShare(std::string_view source, std::int64_t fromNs, std::int64_t toNs) const {
+    const auto found = coverage.find(source);
+    if (found == coverage.end() || toNs <= fromNs)
+        return 0;
+    std::int64_t seenNs = 0;
+    for (const CoverageSpan& span : found->second) {
+        // As above: activity may still run at the last record.
+        const bool isLast = &span == &found->second.back() && span.toNs >= endNs;
+        if (span.state == CoverageState::complete)
+            seenNs += std::max<std::int64_t>(
+                0, (isLast ? toNs : std::min(span.toNs, toNs)) - std::max(span.fromNs, fromNs));
+    }
+    return static_cast<double>(seenNs) / static_cast<double>(toNs - fromNs);
+}
+
 std::size_t ProcessData::firstCallNear(std::int32_t threadId, std::int64_t timeNs, std::size_t* last) const {
     const auto found = callsOfThread.find(threadId);
     if (found == callsOfThread.end()) {

@@ -288,6 +288,8 @@ struct ProcessData {
     std::optional<std::int64_t> stepNumberAt(std::int64_t timeNs) const;
     // Worst state over [fromNs, toNs); absent where nothing is said.
     CoverageState covered(std::string_view source, std::int64_t fromNs, std::int64_t toNs) const;
+    // Share of [fromNs, toNs) in which the source was complete.
+    double completeShare(std::string_view source, std::int64_t fromNs, std::int64_t toNs) const;
     bool complete(std::string_view source, std::int64_t fromNs, std::int64_t toNs) const {
         return covered(source, fromNs, toNs) == CoverageState::complete;
     }

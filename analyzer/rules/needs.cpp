@@ -18,7 +18,8 @@ CoverageState stateFrom(std::string_view word) {
 
 Result<CoverageSummary> CoverageSummary::load(Db& db) {
     CoverageSummary result;
-    GD_TRY_ASSIGN(Statement rows, db.prepare("SELECT process_id, source, state, reason FROM coverage"));
+    GD_TRY_ASSIGN(Statement rows,
+        db.prepare("SELECT process_id, source, state, reason, to_ns - from_ns FROM coverage"));
     while (true) {
         GD_TRY_ASSIGN(const bool row, rows.step());
         if (!row)
@@ -26,12 +27,25 @@ Result<CoverageSummary> CoverageSummary::load(Db& db) {
         Sources& sources = result.m_processes[rows.int64(0)];
         const auto [entry, isNew] = sources.try_emplace(std::string(rows.text(1)));
         const CoverageState state = stateFrom(rows.text(2));
-        if (isNew || state > entry->second.best)
-            entry->second = {state, std::string(rows.text(3))};
+        State& known = entry->second;
+        if (isNew || state > known.best) {
+            known.best = state;
+            known.reason = rows.text(3);
+        }
+        const std::int64_t ns = rows.int64(4);
+        known.totalNs += ns;
+        known.partialNs += state >= CoverageState::partial ? ns : 0;
+        known.completeNs += state >= CoverageState::complete ? ns : 0;
+        if (state == CoverageState::absent && ns > known.gapNs) {
+            known.gapNs = ns;
+            known.gap = rows.text(3);
+        }
     }
     std::erase_if(result.m_processes, [](const auto& process) {
-        return std::all_of(process.second.begin(), process.second.end(),
-            [](const auto& source) { return source.second.best == CoverageState::absent; });
+        // That no framework hides anything says nothing about the process.
+        return std::all_of(process.second.begin(), process.second.end(), [](const auto& source) {
+            return source.second.best == CoverageState::absent || source.first == "framework_allocator";
+        });
     });
     return result;
 }
@@ -41,7 +55,8 @@ CoverageSummary::State CoverageSummary::stateOf(const Sources& sources, std::str
     const bool any = source == "comm_ops";
     const std::span<const std::string_view> wanted = any ? std::span<const std::string_view>(kCommunication)
                                                          : std::span<const std::string_view>(&source, 1);
-    State best{CoverageState::absent, "it was not recorded"};
+    State best;
+    best.reason = "it was not recorded";
     for (const std::string_view name : wanted) {
         const auto found = sources.find(name);
         if (found == sources.end())
@@ -68,6 +83,27 @@ std::string CoverageSummary::lacking(const Sources& sources, const CoverageNeed&
     return text;
 }
 
+void CoverageSummary::noteShare(const Sources& sources, const CoverageNeed& need, Verdict& verdict) const {
+    double best = 0;
+    std::string gap;
+    for (const std::string& source : need.sources) {
+        const State state = stateOf(sources, source);
+        if (state.best < need.atLeast)
+            continue;
+        const std::int64_t ns = need.atLeast == CoverageState::complete ? state.completeNs : state.partialNs;
+        const double share
+            = state.totalNs <= 0 ? 1 : static_cast<double>(ns) / static_cast<double>(state.totalNs);
+        if (share > best) {
+            best = share;
+            gap = state.gap;
+        }
+    }
+    if (best < verdict.share) {
+        verdict.share = best;
+        verdict.gap = gap;
+    }
+}
+
 CoverageSummary::Verdict CoverageSummary::judge(std::span<const CoverageNeed> needs) const {
     Verdict verdict;
     for (const auto& [processId, sources] : m_processes) {
@@ -75,6 +111,8 @@ CoverageSummary::Verdict CoverageSummary::judge(std::span<const CoverageNeed> ne
             [&, &known = sources](const CoverageNeed& need) { return !lacking(known, need).empty(); });
         if (lack == needs.end()) {
             ++verdict.seeing;
+            for (const CoverageNeed& need : needs)
+                noteShare(sources, need, verdict);
             continue;
         }
         if (verdict.blind.empty())

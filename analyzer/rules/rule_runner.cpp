@@ -148,6 +148,13 @@ Result<void> Runner::collect(const RuleFile& rule, std::span<const RuleParam> pa
     if (!verdict.blind.empty())
         outcome.reason = fmt::format("judged in {} of {} processes: {}", verdict.seeing,
             verdict.seeing + verdict.blind.size(), verdict.reason);
+    // A job that was hardly looked at is not clean without a word.
+    constexpr double kMostOfTheTime = 0.5;
+    if (verdict.share < kMostOfTheTime) {
+        const std::string note = fmt::format("looked at {:.2g} % of the time{}{}", verdict.share * 100,
+            verdict.gap.empty() ? "" : ": ", verdict.gap);
+        outcome.reason += outcome.reason.empty() ? note : "; " + note;
+    }
     if (static_cast<std::size_t>(outcome.count) > m_options.maxFindings)
         m_run.issues.push_back(
             {"info", "rule_truncated", outcome.count - static_cast<std::int64_t>(m_options.maxFindings),

@@ -48,9 +48,10 @@ class AfterTorch(object):
         try:
             import importlib.util
 
-            spec = importlib.util.spec_from_file_location("_graphdoctor_torch",
-                                                          os.path.join(HERE, "graphdoctor_torch.py"))
-            hook = importlib.util.module_from_spec(spec)
+            folder = os.path.join(HERE, "graphdoctor_torch")
+            spec = importlib.util.spec_from_file_location("_graphdoctor_torch", os.path.join(folder, "__init__.py"),
+                                                          submodule_search_locations=[folder])
+            hook = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(hook)
             hook.start(torch)
         except Exception as error:

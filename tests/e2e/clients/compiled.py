@@ -11,10 +11,10 @@ import torch
 def main():
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     torch.manual_seed(1)
-    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256)).cuda()
+    model = torch.nn.Sequential(torch.nn.Linear(2048, 8192), torch.nn.GELU(), torch.nn.Linear(8192, 2048)).cuda()
     compiled = torch.compile(model, mode="reduce-overhead")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    inputs, targets = torch.randn(128, 256, device="cuda"), torch.randn(128, 256, device="cuda")
+    inputs, targets = torch.randn(2048, 2048, device="cuda"), torch.randn(2048, 2048, device="cuda")
     history = torch.zeros(steps, device="cuda")
     for step in range(steps):
         torch.compiler.cudagraph_mark_step_begin()

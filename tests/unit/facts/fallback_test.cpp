@@ -74,6 +74,23 @@ TEST_F(FallbackTest, AShapeThatComesOnceIsNew) {
     EXPECT_EQ(trace.text("SELECT reason FROM fallback"), "new_shape");
 }
 
+TEST_F(FallbackTest, AShortGapInTheCoverageHidesNothingThatWasSeen) {
+    addGraphs();
+    addRuns([](int i) { return i % 4 == 3 ? 5 : 0; });
+    const auto split = [&](std::int64_t toNs) {
+        trace.sql("DELETE FROM coverage WHERE source = 'eager_kernel_activity'");
+        const std::string values = "INSERT INTO coverage VALUES (1, 'eager_kernel_activity', ";
+        trace.sql(values + "0, " + std::to_string(30 * kMs) + ", 'complete', NULL)");
+        trace.sql(values + std::to_string(30 * kMs) + ", " + std::to_string(toNs) + ", 'partial', 'quiet')");
+        trace.sql(values + std::to_string(toNs) + ", 1000000000000, 'complete', NULL)");
+        build(trace);
+    };
+    split(45 * kMs);
+    EXPECT_EQ(number("known"), 1);
+    split(10'000 * kMs);
+    EXPECT_EQ(number("known"), 0);
+}
+
 TEST_F(FallbackTest, TheGraphWouldHaveFitted) {
     addGraphs();
     addRuns([](int i) { return i >= 10 ? 1 : 0; });

@@ -116,6 +116,15 @@ TEST_F(RuleRunnerTest, NotEvaluatedWithoutCoverage) {
     EXPECT_EQ(runSample().outcomes[0].outcome, Outcome::fired);
 }
 
+TEST_F(RuleRunnerTest, SaysWhenItHardlyLooked) {
+    cover(1, "callbacks", "complete");
+    cover(1, "graph_trace", "complete");
+    exec("INSERT INTO coverage VALUES (1, 'graph_trace', 9, 100, 'absent', 'another profiler')");
+    const RuleOutcome outcome = runSample().outcomes[0];
+    EXPECT_EQ(outcome.outcome, Outcome::clean);
+    EXPECT_EQ(outcome.reason, "looked at 9 % of the time: another profiler");
+}
+
 TEST_F(RuleRunnerTest, JudgesEachProcessAlone) {
     process(2);
     process(3);
@@ -290,8 +299,9 @@ TEST_F(RuleRunnerTest, MergesRanks) {
 TEST_F(RuleRunnerTest, EndlessViewInATraceIsStopped) {
     exec("DROP TABLE coverage; CREATE VIEW coverage AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + "
          "1 FROM n) "
-         "SELECT i AS process_id, 'callbacks' AS source, 'complete' AS state, NULL AS reason FROM n WHERE i "
-         "< 0");
+         "SELECT i AS process_id, 'callbacks' AS source, 0 AS from_ns, 9 AS to_ns, 'complete' AS state, NULL "
+         "AS "
+         "reason FROM n WHERE i < 0");
     RunOptions options;
     options.timeLimit = 50ms;
     const std::vector<RuleFile> rules{sampleRule()};
