@@ -126,6 +126,7 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
         return known->second;
     Found found;
     std::size_t frames = 0;
+    bool isAutograd = false;
     m_frames.bind(1, stack);
     while (true) {
         GD_TRY_ASSIGN(const bool row, m_frames.step());
@@ -134,12 +135,18 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
         ++frames;
         Location frame{std::string(m_frames.text(2)), m_frames.int64(3), std::string(m_frames.text(1)),
             std::string(m_frames.text(4)), std::string(m_frames.text(0))};
+        isAutograd = isAutograd || frame.function.find("torch::autograd::Engine") != std::string::npos;
         if (found.locations.size() < kMaxLocations && !m_filter->skips(frame))
             found.locations.push_back(std::move(frame));
     }
     m_frames.reset();
     if (frames == 0)
         found.reason = "the recorded call stack has no frames";
+    else if (found.locations.empty() && isAutograd)
+        found.reason
+            = "the call came from PyTorch's autograd thread, which runs no Python: the line of the forward "
+              "pass "
+              "is not known (torch.autograd.set_detect_anomaly(True) names it where the backward pass fails)";
     else if (found.locations.empty())
         found.reason
             = fmt::format("all {} frames of the call stack lie in code that frames.txt skips", frames);

@@ -50,16 +50,30 @@ std::vector<Frame> pythonFrames(const test::RawSpool& spool, raw::StackRef id) {
     return frames;
 }
 
-class PythonStacks : public testing::TestWithParam<std::tuple<Interpreter, const char*>> { };
+class PythonStacks : public testing::TestWithParam<std::tuple<Interpreter, const char*, const char*>> { };
+
+/// The functions of the stack, innermost first.
+std::vector<std::string> expectedFunctions(const std::string& way) {
+    std::vector<std::string> functions{"call", "synchronize", "training_step"};
+    if (way == "thread" || way == "busy") {
+        functions.insert(functions.end(), {"run", "_bootstrap_inner", "_bootstrap"});
+    } else if (way == "deep") {
+        functions.resize(64, "nested"); // the outer ones are cut off
+    } else {
+        functions.insert(functions.end(), {"main", "<module>"});
+    }
+    return functions;
+}
 
 TEST_P(PythonStacks, NameTheScriptsLine) {
-    const auto& [interpreter, lock] = GetParam();
+    const auto& [interpreter, lock, way] = GetParam();
     if (interpreter.path[0] == '\0') {
         GTEST_SKIP() << "no CPython " << interpreter.version << " on this machine";
     }
     const test::SpoolBuilder builder;
     const std::string command = std::string(raw::kEnvSpool) + "='" + builder.path() + "' " + raw::kEnvTool
-        + "='" GD_COLLECTOR_LIBRARY "' '" + interpreter.path + "' -B '" GD_PYTHON_CLIENT "' " + lock;
+        + "='" GD_COLLECTOR_LIBRARY "' '" + interpreter.path + "' -B '" GD_PYTHON_CLIENT "' " + lock + " "
+        + way;
     std::FILE* client = popen(command.c_str(), "r");
     ASSERT_NE(client, nullptr);
     char file[1024] = {};
@@ -73,19 +87,23 @@ TEST_P(PythonStacks, NameTheScriptsLine) {
     ASSERT_EQ(fails.size(), 1U);
     EXPECT_EQ(fails[0].result, 900);
     const auto frames = pythonFrames(spool, fails[0].stack);
-    const char* functions[] = {"call", "synchronize", "training_step", "main", "<module>"};
-    ASSERT_EQ(frames.size(), std::size(functions));
+    const std::vector<std::string> functions = expectedFunctions(way);
+    ASSERT_EQ(frames.size(), functions.size());
     for (std::size_t i = 0; i < frames.size(); ++i) {
         EXPECT_EQ(frames[i].function, functions[i]);
-        EXPECT_EQ(frames[i].file.substr(frames[i].file.rfind('/')), "/python_runtime_client.py");
+        const bool isOwn = functions[i] != "run" && functions[i].rfind("_bootstrap", 0) != 0;
+        EXPECT_EQ(frames[i].file.substr(frames[i].file.rfind('/')),
+            isOwn ? "/python_runtime_client.py" : "/threading.py");
     }
     EXPECT_EQ(frames[2].line, line);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachInterpreter, PythonStacks,
-    testing::Combine(testing::ValuesIn(kInterpreters), testing::Values("held", "released")),
+    testing::Combine(testing::ValuesIn(kInterpreters), testing::Values("held", "released"),
+        testing::Values("", "thread", "deep", "busy")),
     [](const auto& one) {
-        std::string name = std::string("Python") + std::get<0>(one.param).version + std::get<1>(one.param);
+        std::string name = std::string("Python") + std::get<0>(one.param).version + std::get<1>(one.param)
+            + std::get<2>(one.param);
         name.erase(std::remove(name.begin(), name.end(), '.'), name.end());
         return name;
     });

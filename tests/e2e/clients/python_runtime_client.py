@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A runtime written in Python: reports calls through the tool interface, as graphdoctor_runtime.h describes it.
 
-usage: python_runtime_client.py held|released
+usage: python_runtime_client.py held|released [thread|deep|busy]
 Begins a capture, lets a synchronise fail with 900 inside it, ends it with 901. Prints "FAIL <file>:<line>", the line
-the failing call is reported from, and "END <line>". `held` keeps the GIL in the calls, `released` gives it up.
+the failing call is reported from. `held` keeps the GIL in the calls, `released` gives it up. The failing call comes from
+  thread  another thread
+  deep    below 200 calls
+  busy    a thread that other, busy threads surround
 """
 import ctypes
 import os
 import sys
+import threading
 import time
 
 u32, u64 = ctypes.c_uint32, ctypes.c_uint64
@@ -56,14 +60,57 @@ def synchronize(runtime):
 
 
 def training_step(runtime):
-    print("FAIL %s:%d" % (os.path.abspath(__file__), sys._getframe().f_lineno + 1))
+    if isinstance(runtime, Runtime):
+        print("FAIL %s:%d" % (os.path.abspath(__file__), sys._getframe().f_lineno + 1))
     synchronize(runtime)
+
+
+def nested(depth, runtime):
+    if depth == 0:
+        training_step(runtime)
+    else:
+        nested(depth - 1, runtime)
+
+
+def in_thread(runtime):
+    worker = threading.Thread(target=training_step, args=(runtime,))
+    worker.start()
+    worker.join()
+
+
+def among_busy_threads(runtime):
+    stop = threading.Event()
+
+    def spin():
+        while not stop.is_set():
+            nested(3, Silent())
+
+    spinners = [threading.Thread(target=spin) for _ in range(4)]
+    for spinner in spinners:
+        spinner.start()
+    in_thread(runtime)
+    stop.set()
+    for spinner in spinners:
+        spinner.join()
+
+
+class Silent:
+    def call(self, api, result):
+        pass
 
 
 def main():
     runtime = Runtime(sys.argv[1] == "held")
+    way = sys.argv[2] if len(sys.argv) > 2 else ""
     runtime.call(BEGIN_CAPTURE, 0)
-    training_step(runtime)
+    if way == "thread":
+        in_thread(runtime)
+    elif way == "deep":
+        nested(200, runtime)
+    elif way == "busy":
+        among_busy_threads(runtime)
+    else:
+        training_step(runtime)
     runtime.call(END_CAPTURE, 901)
 
 

@@ -22,4 +22,5 @@ CHECKS = [
     script("freed_healthy", ["replay_faults.py", "freed", "healthy"]),
     script("side_broken", ["replay_faults.py", "side", "broken"], "GD114"),
     script("side_healthy", ["replay_faults.py", "side", "healthy"]),
+    Check("fallback", ["python3", "{scripts}/shapes.py", "fallback"], "GD306", where="shapes.py", timeout=120, alone=True),
 ]

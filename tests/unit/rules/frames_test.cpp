@@ -3,6 +3,7 @@
 
 #include "analyzer/schema/schema_sql.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace gd::rules {
@@ -107,6 +108,10 @@ TEST_F(LocationFinderTest, SaysWhyThereIsNoLocation) {
     EXPECT_EQ(finder.find(base::StackId(77))->reason, "the recorded call stack has no frames");
     EXPECT_EQ(finder.find(base::StackId(6))->reason,
         "all 1 frames of the call stack lie in code that frames.txt skips");
+    add(8, "native", 0, "at::native::item(at::Tensor const&)", "", 0, "/lib/libtorch_cuda.so");
+    add(8, "native", 1, "torch::autograd::Engine::evaluate_function(int)", "", 0, "/lib/libtorch_cpu.so");
+    EXPECT_THAT(
+        finder.find(base::StackId(8))->reason, testing::HasSubstr("autograd thread, which runs no Python"));
 }
 
 } // namespace
