@@ -118,12 +118,14 @@ std::vector<Layout> pairwiseCover() {
     return cover;
 }
 
-std::vector<Layout> layouts() {
 #ifdef GDT_ALL_LAYOUTS
-    return allLayouts();
+constexpr bool kAll = true;
 #else
-    return pairwiseCover();
+constexpr bool kAll = false;
 #endif
+
+std::vector<Layout> layouts() {
+    return kAll ? allLayouts() : pairwiseCover();
 }
 
 RunConfig runOf(const Layout& layout) {
