@@ -128,10 +128,10 @@ void Activity::instantiateEnded() noexcept {
     }
 }
 
-void Activity::execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes) noexcept {
+void Activity::execDestroyed(std::uint64_t exec, bool traceable, bool pins) noexcept {
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
-        m_policy.execDestroyed(exec, traceable, hasHostNodes);
+        m_policy.execDestroyed(exec, traceable, pins);
         apply();
     }
 }
@@ -248,9 +248,11 @@ void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
 
 void Activity::apply() noexcept {
     const GraphTracePolicy::Wanted wanted = m_policy.wanted();
-    const bool changed = !(wanted == m_on) || m_policy.level() != m_appliedLevel;
+    const bool changed
+        = !(wanted == m_on) || m_policy.level() != m_appliedLevel || m_policy.isPinned() != m_wasPinned;
     if (changed) {
         m_appliedLevel = m_policy.level();
+        m_wasPinned = m_policy.isPinned();
         noteSwitches(wanted);
     }
     if (wanted.graphTrace != m_on.graphTrace) {
@@ -284,7 +286,8 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     const raw::RecordingLevel level = m_policy.level() == raw::RecordingLevel::Full && m_policy.nodesUsedUp()
         ? raw::RecordingLevel::Standard
         : m_policy.level();
-    const bool nodes = m_policy.atNodeLevel();
+    const bool pinned = m_policy.isPinned();
+    const bool nodes = pinned ? wanted.kernels && !wanted.graphTrace : m_policy.atNodeLevel();
     const bool quiet = !nodes && m_policy.phase() == GraphTracePolicy::Phase::Quiet;
     const auto say = [](CoverageSource source, CoverageState state, const char* why) {
         sink::coverage(source, state, why);
@@ -302,18 +305,21 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
             : quiet  ? "a few replays without device times after a node window"
                      : "an executable is alive that switching graph-level tracing on could crash");
     say(CoverageSource::node_activity,
-        nodes                                        ? CoverageState::Complete
-            : level == raw::RecordingLevel::Standard ? CoverageState::Partial
-                                                     : CoverageState::Absent,
-        nodes                                        ? ""
-            : level == raw::RecordingLevel::Standard ? "the first replays of each executable"
-                                                     : "level light");
+        nodes                         ? CoverageState::Complete
+            : m_policy.opensWindows() ? CoverageState::Partial
+                                      : CoverageState::Absent,
+        nodes                                     ? ""
+            : m_policy.opensWindows()             ? "the first replays of each executable"
+            : level == raw::RecordingLevel::Light ? "level light"
+            : pinned                              ? "not beside communicators and executables with host nodes"
+                                                  : "the memory that CUPTI may take for them is used up");
     const bool eager = level >= raw::RecordingLevel::Standard;
     say(CoverageSource::eager_kernel_activity,
         wanted.kernels ? CoverageState::Complete
             : eager    ? CoverageState::Partial
                        : CoverageState::Absent,
         wanted.kernels ? ""
+            : pinned   ? "not switched beside communicators and executables with host nodes"
             : eager    ? "off for a few replays after a node window"
                        : "level light");
     say(CoverageSource::sync, wanted.sync ? CoverageState::Complete : CoverageState::Absent,

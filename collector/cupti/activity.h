@@ -37,7 +37,7 @@ public:
     /// Inside an instantiate. Returns whether the executable may be launched with GRAPH_TRACE on.
     bool execCreated(std::uint64_t exec, GraphTracePolicy::Contents contents) noexcept;
     void instantiateEnded() noexcept;
-    void execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes) noexcept;
+    void execDestroyed(std::uint64_t exec, bool traceable, bool pins) noexcept;
     /// Before a launch; `exec` 0 = no callback announced it.
     void launching(std::uint64_t exec) noexcept;
     void launched(std::uint64_t exec) noexcept;
@@ -81,6 +81,7 @@ private:
     std::atomic<bool> m_keepSyncs{false};
     RecordLayout m_layout = RecordLayout::Unknown;
     raw::RecordingLevel m_appliedLevel = raw::RecordingLevel::Off;
+    bool m_wasPinned = false;
     std::int64_t m_lastFlushNs = 0;
     std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
     std::atomic<std::uint64_t> m_nodeRecords{0};

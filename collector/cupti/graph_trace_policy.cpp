@@ -4,8 +4,8 @@
 namespace gd::cupti {
 
 bool GraphTracePolicy::execCreated(std::uint64_t exec, Contents contents, std::int64_t nowNs) {
-    if (contents.hostNodes) {
-        ++m_hostExecs;
+    if (contents.pins) {
+        ++m_pinning;
         m_pendingCount = 0;
         enter(Phase::Graphs, nowNs);
     }
@@ -16,7 +16,7 @@ bool GraphTracePolicy::execCreated(std::uint64_t exec, Contents contents, std::i
         return false;
     }
     const bool mayOpen
-        = !m_nodesUsedUp && m_hostExecs == 0 && (m_phase != Phase::Graphs || m_windows < kMaxWindows);
+        = !m_nodesUsedUp && m_pinning == 0 && (m_phase != Phase::Graphs || m_windows < kMaxWindows);
     if (m_level == raw::RecordingLevel::Standard && mayOpen && m_pendingCount < kMaxPending) {
         m_pending[m_pendingCount++] = {exec, kNodeReplays};
         if (m_phase != Phase::Nodes) {
@@ -29,16 +29,16 @@ bool GraphTracePolicy::execCreated(std::uint64_t exec, Contents contents, std::i
 
 void GraphTracePolicy::instantiateEnded() {
     m_instantiating -= m_instantiating > 0 ? 1 : 0;
-    if (m_hostExecs > 0 && !m_isPinned && m_instantiating == 0) {
+    if (m_pinning > 0 && !m_isPinned && m_instantiating == 0) {
         pin();
     }
 }
 
-void GraphTracePolicy::execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes) {
+void GraphTracePolicy::execDestroyed(std::uint64_t exec, bool traceable, bool pins) {
     if (!traceable && m_untraceable > 0) {
         --m_untraceable;
     }
-    m_hostExecs -= hasHostNodes && m_hostExecs > 0 ? 1 : 0;
+    m_pinning -= pins && m_pinning > 0 ? 1 : 0;
     for (unsigned i = 0; i < m_pendingCount; ++i) {
         if (m_pending[i].exec == exec) {
             removePending(i);
@@ -91,7 +91,7 @@ void GraphTracePolicy::launched(std::uint64_t exec, std::int64_t nowNs) {
 
 void GraphTracePolicy::tick(std::int64_t nowNs) {
     if (m_isPinned) {
-        m_freeSinceNs = m_hostExecs > 0 ? 0 : m_freeSinceNs != 0 ? m_freeSinceNs : nowNs;
+        m_freeSinceNs = m_pinning > 0 ? 0 : m_freeSinceNs != 0 ? m_freeSinceNs : nowNs;
         if (m_freeSinceNs != 0 && nowNs - m_freeSinceNs > kPinnedOnNs) {
             unpin(nowNs);
         }

@@ -20,10 +20,11 @@ namespace gd::cupti {
 /// and switching kernel activity off while GRAPH_TRACE stays on ended in SIGSEGV at the next launch. So
 /// everything is off for a few replays wherever one of the two changes beside the other.
 ///
-/// Host nodes: of two NCCL ranks whose graph held host nodes one in twenty-four ended in SIGSEGV in its first
-/// launch after GRAPH_TRACE was switched on while a replay ran. So while an executable with host nodes is
-/// alive nothing is switched any more: there are no node windows, and what a level does not ask for is left
-/// out of the trace.
+/// Pins: NCCL ranks ended, rarely (two of about thirty pairs, several at a time), in SIGSEGV inside libcupti
+/// in the first launch after GRAPH_TRACE was switched on while a replay ran. Only with NCCL, whose graphs
+/// hold host nodes; no client that switches by itself could be made to do it. So while an executable is alive
+/// that holds host nodes or was made beside communicators nothing is switched any more: there are no node
+/// windows, and what a level does not ask for is left out of the trace.
 ///
 /// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
 /// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
@@ -39,7 +40,7 @@ public:
     /// What an executable holds that matters here.
     struct Contents {
         bool liveAllocations = false; ///< allocation nodes that a launch does not free
-        bool hostNodes = false;
+        bool pins = false; ///< nothing is switched while it lives
     };
 
     static constexpr unsigned kNodeReplays
@@ -48,7 +49,7 @@ public:
     static constexpr unsigned kMaxPending = 64;
     static constexpr unsigned kMaxWindows = 64; ///< a job that captures at every step must not pay for ever
     static constexpr std::int64_t kPinnedOnNs
-        = 2'000'000'000; ///< after the last executable with host nodes: a replay may still run
+        = 2'000'000'000; ///< after the last executable that pins: a replay may still run
     static constexpr std::int64_t kMaxPhaseNs
         = 5'000'000'000; ///< an executable that is not launched ends the wait
 
@@ -60,7 +61,7 @@ public:
     /// it was made, and not when it was made by a call that no callback announced.
     bool execCreated(std::uint64_t exec, Contents contents, std::int64_t nowNs);
     void instantiateEnded();
-    void execDestroyed(std::uint64_t exec, bool traceable, bool hasHostNodes);
+    void execDestroyed(std::uint64_t exec, bool traceable, bool pins);
     /// An executable that no callback announced is about to be launched: it may have been made before anybody
     /// listened.
     void unknownExecLaunched();
@@ -75,8 +76,13 @@ public:
     /// GRAPH_TRACE is kept off because of an executable that is alive.
     bool blocked() const { return m_untraceable > 0 || m_unknownExec; }
     Phase phase() const { return m_phase; }
-    /// Replays are seen node by node now.
+    /// Replays are seen node by node now (or would be but for a pin).
     bool atNodeLevel() const;
+    bool isPinned() const { return m_isPinned; }
+    /// The first replays of new executables are seen node by node.
+    bool opensWindows() const {
+        return m_level == raw::RecordingLevel::Standard && !m_isPinned && !m_nodesUsedUp;
+    }
     raw::RecordingLevel level() const { return m_level; }
 
 private:
@@ -98,7 +104,7 @@ private:
     unsigned m_untraceable = 0;
     bool m_unknownExec = false;
     bool m_nodesUsedUp = false;
-    unsigned m_hostExecs = 0; ///< alive, with host nodes
+    unsigned m_pinning = 0; ///< executables alive that pin
     bool m_isPinned = false; ///< m_pinned is what is on, whatever is wanted
     Wanted m_pinned;
     std::int64_t m_freeSinceNs = 0; ///< pinned without such an executable, 0 = not so

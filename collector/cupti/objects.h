@@ -31,7 +31,7 @@ public:
         std::uint32_t id;
         std::uint32_t graph; ///< template
         bool traceable;
-        bool hasHostNodes;
+        bool pins; ///< see GraphTracePolicy
     };
 
     std::uint64_t contextCreated(CUcontext context, std::uint32_t device) noexcept;

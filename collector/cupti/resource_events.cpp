@@ -254,10 +254,11 @@ void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
     // Launching one whose allocations are still live fails, and crashes the process while graph tracing is
     // on.
     const bool autoFree = (exec.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-    const bool traceable = Activity::instance().execCreated(
-        exec.exec, {graph.hasAllocations && !autoFree, graph.hasHostNodes});
+    const bool pins = graph.hasHostNodes || sink::commSeen();
+    const bool traceable
+        = Activity::instance().execCreated(exec.exec, {graph.hasAllocations && !autoFree, pins});
     client.objects().execCreated(
-        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, graph.hasHostNodes});
+        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, pins});
     sink::exec(GD_RT_CREATED, exec, traceable);
 }
 
@@ -271,7 +272,7 @@ void onExecDestroyed(Client& client, const CUpti_GraphData& data) {
     exec.exec = entry.id;
     exec.graph = entry.graph;
     sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
-    Activity::instance().execDestroyed(entry.id, entry.traceable, entry.hasHostNodes);
+    Activity::instance().execDestroyed(entry.id, entry.traceable, entry.pins);
 }
 
 } // namespace

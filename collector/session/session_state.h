@@ -89,6 +89,7 @@ struct SessionState {
     SpinLock captureLock;
     CaptureMachine captures{captureHistory};
     std::atomic<std::uint32_t> openCaptures{0};
+    std::atomic<bool> commSeen{false}; ///< a communicator was created
     std::atomic<std::uint32_t> offCount{0}; ///< how often calls went unseen from then on
 
     SpinLock memoryLock;

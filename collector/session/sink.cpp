@@ -39,6 +39,11 @@ std::uint32_t openCaptures() noexcept {
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;
 }
 
+bool commSeen() noexcept {
+    const SessionState* session = currentSession();
+    return session != nullptr && session->commSeen.load(std::memory_order_relaxed);
+}
+
 void forgetOpenCaptures() noexcept {
     if (SessionState* session = currentSession(); session != nullptr) {
         session->offCount.fetch_add(1, std::memory_order_relaxed);

@@ -38,6 +38,8 @@ std::uint32_t openCaptures() noexcept;
 /// What happens from now on is not seen: an open capture may end, so it must not look as if it never did.
 /// Open calls are forgotten, too.
 void forgetOpenCaptures() noexcept;
+/// A communicator was created in this process.
+bool commSeen() noexcept;
 /// The open capture that `stream` is a member of, 0 = none.
 std::uint64_t captureOf(std::uint64_t stream) noexcept;
 

@@ -199,6 +199,9 @@ void comm(gd_rt_life life, const gd_rt_comm& comm, raw::CommSource source) noexc
     ThreadState& thread = entry.thread();
     OpenCall* call = openCall(thread);
     const std::int64_t nowNs = monotonicNs();
+    if (life == GD_RT_CREATED) {
+        session.commSeen.store(true, std::memory_order_relaxed);
+    }
     raw::Comm record{};
     record.startNs = call != nullptr ? call->startNs : nowNs;
     record.endNs = nowNs;

@@ -15,12 +15,12 @@ PARALLEL = 12
 
 
 class Same:
-    """`runs` recorded runs, a few at a time, against two bare ones; the level changes every `toggle_ms`."""
+    """`runs` recorded runs, `parallel` at a time, against two bare ones; the level changes every `toggle_ms` (0: never)."""
     alone = True  # it fills the machine itself
     timeout = 120
 
-    def __init__(self, name, command, runs=100, toggle_ms=100, poll_ms=None):
-        self.name, self.command, self.runs = "same_" + name, command, runs
+    def __init__(self, name, command, runs=100, toggle_ms=100, poll_ms=None, parallel=PARALLEL):
+        self.name, self.command, self.runs, self.parallel = "same_" + name, command, runs, parallel
         self.toggle_ms, self.poll_ms, self.note = toggle_ms, poll_ms, ""
 
     def run(self, runner):
@@ -36,7 +36,7 @@ class Same:
         toggler = threading.Thread(target=self.toggle, args=(page, stop))
         toggler.start()
         try:
-            with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+            with concurrent.futures.ThreadPoolExecutor(self.parallel) as pool:
                 wrong = [text for text in pool.map(lambda i: self.once(runner, words, spool, bare[0], i), range(self.runs))
                          if text]
         finally:
@@ -51,6 +51,8 @@ class Same:
 
     def toggle(self, page, stop):
         chance = random.Random(1)
+        if not self.toggle_ms:
+            return
         while not stop.wait(self.toggle_ms / 1000):
             page.set(chance.randrange(5))
 
@@ -91,6 +93,9 @@ CHECKS = [
     Same("killed", ["{clients}/load", "ends", "KILL", "0.4", "{{file}}"], runs=36),
     Same("aborted", ["{clients}/load", "ends", "ABORT", "0.4", "{{file}}"], runs=36),
     Same("exited", ["{clients}/load", "ends", "EXIT", "0.4", "{{file}}"], runs=36),
+    # Host nodes and two processes on one GPU: one rank in twenty-four once died in a launch.
+    Same("nccl_pairs", ["python3", "{scripts}/nccl_pair.py"], runs=16, toggle_ms=0, parallel=8),
+    Same("nccl_pairs_toggled", ["python3", "{scripts}/nccl_pair.py"], runs=8, parallel=8),
     script("healthy", "healthy.py", "100"),
     script("item_deep", "item_in_capture.py", "deep"),
     script("item_hook", "item_in_capture.py", "hook"),

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -72,6 +73,16 @@ template <class Value> static void set(CUpti_ActivityAttribute attribute, Value 
     if (cuptiActivitySetAttribute(attribute, &size, &value) != CUPTI_SUCCESS) {
         std::printf("attribute %d refused\n", static_cast<int>(attribute));
     }
+}
+
+static long privateKiB() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.rfind("RssAnon:", 0) == 0) {
+            return std::atol(line.c_str() + 8);
+        }
+    }
+    return 0;
 }
 
 static long usedKiB() {
@@ -137,6 +148,7 @@ int main(int argc, char** argv) {
     cuptiActivityEnable(
         kind == "graph" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     job.instantiate();
+    const long privateBefore = privateKiB();
     const bool here = option(argc, argv, "here", 0) != 0;
     std::atomic<bool> done{false};
     std::thread flusher([&] {
@@ -191,8 +203,9 @@ int main(int argc, char** argv) {
     done.store(true);
     flusher.join();
     cuptiActivityFlushAll(1);
-    std::printf("end %ld of %ld, without times %ld, dropped %ld\n", g_records.load(),
-        total * (each + (mixed ? 1 : 0)), g_untimed.load(), g_dropped.load());
+    std::printf("end %ld of %ld, without times %ld, dropped %ld, RssAnon %+ld KiB since the start\n",
+        g_records.load(), total * (each + (mixed ? 1 : 0)), g_untimed.load(), g_dropped.load(),
+        privateKiB() - privateBefore);
     std::fflush(stdout);
     _exit(0);
 }

@@ -173,7 +173,7 @@ TEST(GraphTracePolicy, AJobThatCapturesAtEveryStepDoesNotPayForEver) {
     EXPECT_EQ(policy.phase(), Phase::Graphs);
 }
 
-TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableWithHostNodesLives) {
+TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableLivesThatPins) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
     ASSERT_TRUE(make(policy, 1));
     EXPECT_EQ(policy.phase(), Phase::Nodes);
@@ -199,7 +199,7 @@ TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableWithHostNodesLives) {
 }
 
 // Recording windows: the job starts outside, and the replays inside must have device times.
-TEST(GraphTracePolicy, WithHostNodesGraphTracingIsThereWhenAWindowOpens) {
+TEST(GraphTracePolicy, WithAPinGraphTracingIsThereWhenAWindowOpens) {
     GraphTracePolicy policy = at(RecordingLevel::History);
     ASSERT_TRUE(make(policy, 1, {false, true}));
     EXPECT_EQ(policy.wanted(), kGraphs);
@@ -207,7 +207,7 @@ TEST(GraphTracePolicy, WithHostNodesGraphTracingIsThereWhenAWindowOpens) {
     EXPECT_EQ(policy.wanted(), kGraphs);
 }
 
-TEST(GraphTracePolicy, FullStaysNodeByNodeWithHostNodes) {
+TEST(GraphTracePolicy, FullStaysNodeByNodeWithAPin) {
     GraphTracePolicy policy = at(RecordingLevel::Full);
     ASSERT_TRUE(make(policy, 1, {false, true}));
     EXPECT_EQ(policy.wanted(), kKernels);
