@@ -90,8 +90,7 @@ public:
     using Fault::Fault;
 
     Status open() override {
-        const double share = spec().param.value_or(40.0) / 100.0;
-        m_bytes = static_cast<std::size_t>(share * static_cast<double>(env().allocatedBytes));
+        m_bytes = wantedBytes();
         return harmless() ? runtime::GraphPool::create(env().device, m_bytes, m_pool) : Status::Success;
     }
 
@@ -102,6 +101,7 @@ public:
         if (harmless()) {
             return m_pool.allocate(&m_block, m_bytes);
         }
+        m_bytes = wantedBytes();
         GDT_TRY(
             GDT_FAULT_SITE("activation-realloc", "cuMemAllocAsync", stream.allocateAsync(&m_block, m_bytes)));
         return stream.memsetAsync(m_block, 0, m_bytes);
@@ -116,6 +116,12 @@ public:
     }
 
 private:
+    [[nodiscard]] std::size_t wantedBytes() const {
+        const double share = spec().param.value_or(40.0) / 100.0;
+        return static_cast<std::size_t>(
+            share * static_cast<double>(env().allocatedBytes + env().device.ownBytes()));
+    }
+
     runtime::GraphPool m_pool;
     std::size_t m_bytes = 0;
     void* m_block = nullptr;

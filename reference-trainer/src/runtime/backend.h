@@ -95,6 +95,7 @@ public:
     virtual Status createEvent(EventFlags flags, std::shared_ptr<Event>& event) = 0;
     [[nodiscard]] virtual int ordinal() const = 0;
     [[nodiscard]] virtual Status stickyError() const = 0;
+    [[nodiscard]] virtual std::size_t ownBytes() const = 0;
     virtual void notePoolBlock(const PoolBlock& block) = 0;
 };
 

@@ -80,6 +80,10 @@ Status Device::memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) {
     return m_backend->memoryInfo(freeBytes, totalBytes);
 }
 
+std::size_t Device::ownBytes() const {
+    return m_backend->ownBytes();
+}
+
 Stream& Device::defaultStream() {
     return *m_defaultStream;
 }

@@ -79,6 +79,9 @@ public:
     Status synchronize();
     Status memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes);
 
+    /// Device memory that the backend took for itself so far, for example the scratch memory of its streams.
+    [[nodiscard]] std::size_t ownBytes() const;
+
     /// The legacy default stream: it waits for, and is waited for by, every stream that is not non-blocking.
     [[nodiscard]] Stream& defaultStream();
     [[nodiscard]] int ordinal() const;

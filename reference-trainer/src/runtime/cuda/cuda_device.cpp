@@ -61,6 +61,11 @@ void DeviceState::activate() const {
         t_ordinal = m_ordinal;
 }
 
+std::size_t DeviceState::keptBytes() {
+    std::lock_guard lock(m_mutex);
+    return m_keptBytes;
+}
+
 void* DeviceState::keep(std::size_t bytes) {
     activate();
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -72,6 +77,7 @@ void* DeviceState::keep(std::size_t bytes) {
         return nullptr;
     std::lock_guard lock(m_mutex);
     m_kept.push_back(memory);
+    m_keptBytes += bytes;
     return memory;
 }
 
@@ -107,7 +113,11 @@ Status CudaDevice::releaseHost(void* pointer) {
 
 Status CudaDevice::copy(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
     m_state->activate();
-    return statusOf(cudaMemcpy(destination, source, bytes, static_cast<cudaMemcpyKind>(kind)));
+    GDT_TRY(statusOf(cudaMemcpy(destination, source, bytes, static_cast<cudaMemcpyKind>(kind))));
+    // From pageable memory the library may return when the bytes are staged, from device memory before they
+    // are copied; a non-blocking stream would not wait for either.
+    return kind == CopyKind::DeviceToHost ? Status::Success
+                                          : statusOf(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
 Status CudaDevice::fill(void* destination, int value, std::size_t bytes) {

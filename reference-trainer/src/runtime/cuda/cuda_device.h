@@ -24,12 +24,14 @@ public:
     void activate() const;
     /// Memory that stays until the device goes; null when there is none left.
     [[nodiscard]] void* keep(std::size_t bytes);
+    [[nodiscard]] std::size_t keptBytes();
 
 private:
     int m_ordinal;
     int m_multiprocessors = 1;
     std::mutex m_mutex;
     std::vector<void*> m_kept;
+    std::size_t m_keptBytes = 0;
 };
 
 class CudaDevice final : public backend::Device {
@@ -49,6 +51,7 @@ public:
     Status createEvent(EventFlags flags, std::shared_ptr<backend::Event>& event) override;
     [[nodiscard]] int ordinal() const override { return m_state->ordinal(); }
     [[nodiscard]] Status stickyError() const override;
+    [[nodiscard]] std::size_t ownBytes() const override { return m_state->keptBytes(); }
     void notePoolBlock(const backend::PoolBlock&) override { }
 
 private:

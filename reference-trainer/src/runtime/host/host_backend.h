@@ -102,6 +102,7 @@ public:
     Status createEvent(EventFlags flags, std::shared_ptr<backend::Event>& event) override;
     [[nodiscard]] int ordinal() const override { return m_state->options.ordinal; }
     [[nodiscard]] Status stickyError() const override { return m_state->sticky(); }
+    [[nodiscard]] std::size_t ownBytes() const override { return 0; }
     void notePoolBlock(const backend::PoolBlock& block) override;
 
 private:

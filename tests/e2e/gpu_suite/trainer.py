@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference trainer on CUDA: its kernels, graphs against eager execution and the host, its faults with their lines."""
+import dataclasses
+import json
+import os
+import re
+import subprocess
+
+from .check import Check
+
+TRAINER = "{build}/bin/reference-trainer"
+
+
+def losses(path):
+    """(loss, gradient norm) of every step of a --log file, and the hash of the final parameters."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    end = [line["parameter_hash"] for line in lines if line["event"] == "end"]
+    return [(line["loss"], line["grad_norm"]) for line in lines if line["event"] == "step"], end
+
+
+@dataclasses.dataclass
+class Kernels:
+    """Every CUDA kernel against the host's."""
+    name: str = "trainer_kernels"
+    alone: bool = False
+    note: str = ""
+
+    def run(self, runner):
+        ended = runner.run(runner.command(["{build}/tests/trainer_cuda_kernels_test"]), self.name, 180)
+        if ended.status == 0:
+            return None
+        failed = re.findall(r"^\[  FAILED  \] (\S+)", ended.out, re.M)
+        return "%s: %s" % (ended.describe(), ", ".join(sorted(set(failed))))
+
+
+@dataclasses.dataclass
+class Pair:
+    """Two runs of the trainer: the same bits (band 0), or losses and first gradient norm within a relative band."""
+    name: str
+    common: list
+    one: list
+    other: list
+    band: float = 0.0
+    timeout: int = 120
+    alone: bool = False
+    note: str = ""
+
+    def run(self, runner):
+        results = []
+        for place, options in (("one", self.one), ("other", self.other)):
+            log = runner.work / ("%s.%s.log" % (self.name, place))
+            command = runner.command([TRAINER, "--quiet", "--log", str(log), *self.common, *options])
+            ended = runner.run(command, "%s.%s" % (self.name, place), self.timeout)
+            if ended.status != 0:
+                return "%s: %s %s" % (" ".join(options), ended.describe(), ended.err.strip()[-300:])
+            results.append(losses(log))
+        (first, first_end), (second, second_end) = results
+        if not first or len(first) != len(second):
+            return "%d and %d steps" % (len(first), len(second))
+        if self.band == 0:
+            return None if results[0] == results[1] else "the numbers differ"
+        worst = max(abs(a[0] - b[0]) / abs(b[0]) for a, b in zip(first, second))
+        norm = abs(first[0][1] - second[0][1]) / second[0][1]
+        self.note = "losses within %.1e, first gradient norm %.1e" % (worst, norm)
+        return None if max(worst, norm) <= self.band else "outside the band of %.0e" % self.band
+
+
+@dataclasses.dataclass
+class FaultCheck(Check):
+    """A fault of the trainer: its rule comes first and names the line that the trainer itself names."""
+    line: bool = True
+
+    def run(self, runner):
+        ended, report = self.recorded(runner)
+        if ended.status is None or ended.status > 1:
+            return ended.describe() + " " + ended.err.strip()[-200:]
+        if report is None or isinstance(report, str):
+            return report
+        wrong = self.judge(report, ended.out)
+        if wrong or not self.first or not self.line:
+            return wrong
+        places = re.findall(r"^fault \S+: module=(\S+) offset=(\S+) call=", ended.err, re.M)
+        wanted = [subprocess.run(["addr2line", "-e", module, offset], capture_output=True, text=True).stdout.strip()
+                  for module, offset in places]
+        wanted = [os.path.normpath(re.sub(r" \(discriminator \d+\)", "", place)) for place in wanted]
+        serious = [f for f in report["findings"] if f["severity"] in ("warning", "error")]
+        place = (serious[0].get("locations") or [{}])[0]
+        seen = "%s:%s" % (place.get("file"), place.get("line"))
+        return None if seen in wanted else "expected a line of %s, got %s" % (wanted, seen)
+
+
+@dataclasses.dataclass
+class SteadyState(Check):
+    """Steps that only replay: two graph launches, nothing allocated, no wait but the one that keeps the host from
+    running ahead more than eight steps."""
+
+    PER_STEP = """SELECT a.name, count(*) * 1.0 / (SELECT count(*) FROM step WHERE kind = 'steady' AND step BETWEEN 40 AND 90)
+                  FROM api_call AS c JOIN api AS a USING (api_id) JOIN step AS s ON c.process_id = s.process_id
+                    AND c.start_ns >= s.start_ns AND c.start_ns < s.end_ns
+                  WHERE s.kind = 'steady' AND s.step BETWEEN 40 AND 90 GROUP BY a.name ORDER BY a.name"""
+
+    def run(self, runner):
+        wrong = super().run(runner)
+        if wrong or runner.by_hand:
+            return wrong
+        rows = runner.query(runner.work / (self.name + ".gdt"), " ".join(self.PER_STEP.split()))
+        calls = {name: float(count) for name, count in rows}
+        self.note = ", ".join("%s %.2g" % item for item in calls.items()) + " a step"
+        if abs(calls.get("cuGraphLaunch", 0) - 2) > 1e-9:
+            return "not two graph launches a step"
+        forbidden = [name for name in calls if re.search(r"Alloc|MemFree|Stream.*Synchronize|CtxSynchronize", name)]
+        return "calls in steady state: " + ", ".join(forbidden) if forbidden else None
+
+
+def fault(name, rule, *options, line=True):
+    command = [TRAINER, "--backend", "cuda", "--steps", "600", "--no-marks", "--quiet", *options, "--fault"]
+    return [FaultCheck("trainer_" + name, command + [name], rule, line=line, timeout=90, alone=True),
+            FaultCheck("trainer_" + name + "_harmless", command + [name + "@harmless"], timeout=90, alone=True)]
+
+
+SMALL = ["--backend", "cuda", "--steps", "40"]
+WIDE = ["--layers", "4", "--hidden", "256", "--heads", "4", "--seq-len", "128", "--vocab", "64", "--steps", "20"]
+HEALTHY = [TRAINER, "--backend", "cuda", "--steps", "600", "--quiet"]
+
+CHECKS = [
+    Kernels(),
+    Pair("trainer_bits_fp32", SMALL, ["--graph-mode", "eager"], ["--graph-mode", "manual"]),
+    Pair("trainer_bits_full", SMALL, ["--graph-mode", "eager"], ["--graph-scope", "full"]),
+    Pair("trainer_bits_bf16", ["--backend", "cuda", "--dtype", "bf16", *WIDE], ["--graph-mode", "eager"], []),
+    Pair("trainer_again_bf16", ["--backend", "cuda", "--dtype", "bf16", *WIDE], [], []),
+    Pair("trainer_host_fp64", ["--steps", "40", "--dtype", "fp64"], ["--backend", "cuda"], ["--backend", "host"], 1e-12),
+    Pair("trainer_host_fp32", ["--steps", "40"], ["--backend", "cuda"], ["--backend", "host"], 1e-5),
+    Pair("trainer_bf16_fp32", ["--backend", "cuda", "--lr", "1e-3", *WIDE], ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
+    Pair("trainer_ranks", ["--backend", "cuda", "--steps", "20"], ["--dp", "2", "--micro-batches", "1"],
+         ["--micro-batches", "2"], 1e-5),
+    Pair("trainer_ranks_bits", ["--backend", "cuda", "--steps", "20", "--dp", "2"], ["--graph-mode", "eager"], []),
+    SteadyState("trainer_steady", HEALTHY, timeout=90, alone=True),
+    *fault("item-in-capture", "GD101"),
+    *fault("no-warmup-optimizer", "GD109"),
+    *fault("sync-in-graph-region", "GD302"),
+    *fault("record-stream", "GD202"),
+    *fault("activation-realloc", "GD402"),
+    *fault("graph-cache-overflow", "GD306", line=False),
+    *fault("replay-jitter", "GD303", line=False),
+    *fault("unjoined-fork", "GD104"),
+    *fault("abandoned-capture", "GD108"),
+    *fault("tp-allreduce-unjoined", "GD114", "--dp", "2"),
+]
