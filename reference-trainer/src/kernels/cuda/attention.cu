@@ -14,9 +14,9 @@ template <class T> cudaError_t forward(const typename AttentionForward<T>::Args&
             return mmaForward(g, context);
     }
     const std::int64_t hidden = g.heads * g.headSize;
-    return attentionForwardRows<T, T>({g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.out, g.logSums, g.seqLen,
-                                          g.seqLen, g.batch, g.heads, 3 * hidden, 3 * hidden, hidden, g.seqLen,
-                                          static_cast<int>(g.headSize), true, false},
+    return attentionForwardRows<T, T>(
+        {g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.out, g.logSums, g.seqLen, g.seqLen, g.batch, g.heads,
+            3 * hidden, 3 * hidden, hidden, g.seqLen, static_cast<int>(g.headSize), true, false},
         context);
 }
 

@@ -5,13 +5,13 @@
 
 #include <type_traits>
 
-// Attention without tensor cores, for every type and head size up to 256: a warp a row, keys in tiles that the
-// block shares, softmax as the tiles come. attention_mma.cu is the fast form for bf16.
+// Attention without tensor cores, for every type and head size up to 256: a warp a row, keys in tiles that
+// the block shares, softmax as the tiles come. attention_mma.cu is the fast form for bf16.
 namespace gdt::kernels::cuda {
 
-/// Queries against keys and values. Row r of a matrix, r = position * batch + sample, begins `...Row` elements
-/// after row r - 1; the heads lie side by side in it. Statistics of a (sample, head) begin `logStep` after those
-/// of the one before. O is the type of `out`.
+/// Queries against keys and values. Row r of a matrix, r = position * batch + sample, begins `...Row`
+/// elements after row r - 1; the heads lie side by side in it. Statistics of a (sample, head) begin `logStep`
+/// after those of the one before. O is the type of `out`.
 template <class T, class O> struct ForwardRows {
     const T* q;
     const T* k;
@@ -55,12 +55,11 @@ template <class P> __device__ std::int64_t offset(const P& g, std::int64_t row) 
 // Copies kTile rows from `first` on into shared memory, one column more apart than they are long, so that the
 // lanes of a warp, a row each, meet different banks. Rows past the end become zero.
 template <class T>
-__device__ void loadTile(Wide<T>* tile, const T* from, std::int64_t step, std::int64_t first,
-    std::int64_t end, int size) {
+__device__ void loadTile(
+    Wide<T>* tile, const T* from, std::int64_t step, std::int64_t first, std::int64_t end, int size) {
     for (int i = static_cast<int>(threadIdx.x); i < kTile * size; i += 32 * kWarps) {
         const std::int64_t row = first + i / size;
-        tile[i / size * (size + 1) + i % size]
-            = row < end ? widen(from[row * step + i % size]) : Wide<T>(0);
+        tile[i / size * (size + 1) + i % size] = row < end ? widen(from[row * step + i % size]) : Wide<T>(0);
     }
 }
 
@@ -96,8 +95,7 @@ template <class W, int C> struct Columns {
 #pragma unroll
         for (int c = 0; c < C; ++c) {
             if (lane + 32 * c < size)
-                to[lane + 32 * c]
-                    = narrow<O>((add ? widen(to[lane + 32 * c]) : W(0)) + v[c] * factor);
+                to[lane + 32 * c] = narrow<O>((add ? widen(to[lane + 32 * c]) : W(0)) + v[c] * factor);
         }
     }
 };
@@ -264,8 +262,8 @@ cudaError_t launch(Kernel kernel, const P& g, std::int64_t rowCount, int rowsInS
     const auto size = static_cast<std::size_t>(g.headSize);
     const std::size_t shared
         = (2 * kTile * (size + 1) + static_cast<std::size_t>(rowsInShared) * size) * wideBytes;
-    const cudaError_t error = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+    const cudaError_t error
+        = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
     if (error != cudaSuccess)
         return error;
     const dim3 grid(blocksFor(rowCount, kWarps), static_cast<unsigned>(g.batch * g.heads));
@@ -282,14 +280,14 @@ cudaError_t backwardOf(const BackwardRows<T, O>& g, LaunchContext& context) {
         : error;
 }
 
-template <class T, class O, int C>
-cudaError_t forwardOf(const ForwardRows<T, O>& g, LaunchContext& context) {
+template <class T, class O, int C> cudaError_t forwardOf(const ForwardRows<T, O>& g, LaunchContext& context) {
     return launch(forwardKernel<T, O, C>, g, g.queries, kWarps, sizeof(Wide<T>), context);
 }
 
 } // namespace rows
 
-template <class T, class O> cudaError_t attentionForwardRows(const ForwardRows<T, O>& g, LaunchContext& context) {
+template <class T, class O>
+cudaError_t attentionForwardRows(const ForwardRows<T, O>& g, LaunchContext& context) {
     if (g.headSize <= 32)
         return rows::forwardOf<T, O, 1>(g, context);
     if (g.headSize <= 64)

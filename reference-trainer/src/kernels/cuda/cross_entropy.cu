@@ -6,28 +6,42 @@ namespace gdt::kernels::cuda {
 
 namespace {
 
+// What is rounded to bf16 afterwards needs no more than the hardware's own exponential.
+template <class T> __device__ Wide<T> expFor(Wide<T> v) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+        return __expf(v);
+    else
+        return expOf(v);
+}
+
 // Largest value and sum of exp(value - largest) of what was seen so far.
-template <class W> struct Running {
+template <class T, class W = Wide<T>> struct Running {
     W largest;
     W total;
 
-    __device__ void add(W value) {
-        if (value > largest) {
-            total *= expOf(largest - value);
-            largest = value;
+    template <int N> __device__ void add(const W (&values)[N]) {
+        W seen = values[0];
+#pragma unroll
+        for (int k = 1; k < N; ++k)
+            seen = largerOf(seen, values[k]);
+        if (seen > largest) {
+            total *= expFor<T>(largest - seen);
+            largest = seen;
         }
-        total += expOf(value - largest);
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            total += expFor<T>(values[k] - largest);
     }
     __device__ void merge(W otherLargest, W otherTotal) {
         const W both = largerOf(largest, otherLargest);
         if (both == minusInfinity<W>())
             return;
-        total = total * expOf(largest - both) + otherTotal * expOf(otherLargest - both);
+        total = total * expFor<T>(largest - both) + otherTotal * expFor<T>(otherLargest - both);
         largest = both;
     }
 };
 
-template <class W> __device__ Running<W> blockRunning(Running<W> own, W* shared) {
+template <class T, class W = Wide<T>> __device__ Running<T> blockRunning(Running<T> own, W* shared) {
     for (int step = 16; step > 0; step /= 2) {
         // Both lanes of a pair compute the same sum, since the merge treats them alike.
         const W largest = __shfl_xor_sync(0xffffffffU, own.largest, step);
@@ -42,7 +56,7 @@ template <class W> __device__ Running<W> blockRunning(Running<W> own, W* shared)
         shared[32 + threadIdx.x / 32] = own.total;
     }
     __syncthreads();
-    Running<W> all{shared[0], shared[32]};
+    Running<T> all{shared[0], shared[32]};
     for (int i = 1; i < warps; ++i)
         all.merge(shared[i], shared[32 + i]);
     return all;
@@ -56,14 +70,16 @@ template <class T, int N> __global__ void crossEntropy(typename SoftmaxCrossEntr
     T* row = g.logits + r * g.vocab;
     const std::int64_t target = g.targets[r];
     const W targetLogit = widen(row[target]);
-    Running<W> own{minusInfinity<W>(), W(0)};
+    Running<T> own{minusInfinity<W>(), W(0)};
     for (std::int64_t i = static_cast<std::int64_t>(threadIdx.x) * N; i < g.vocab; i += blockDim.x * N) {
         const auto x = *reinterpret_cast<const Pack<T, N>*>(row + i);
+        W values[N];
 #pragma unroll
         for (int k = 0; k < N; ++k)
-            own.add(widen(x.v[k]));
+            values[k] = widen(x.v[k]);
+        own.add(values);
     }
-    const Running<W> all = blockRunning(own, shared);
+    const Running<T> all = blockRunning<T>(own, shared);
     if (threadIdx.x == 0)
         g.losses[r] = logOf(all.total) - (targetLogit - all.largest);
     const W scale = static_cast<W>(g.weight * g.state->lossScale);
@@ -73,7 +89,7 @@ template <class T, int N> __global__ void crossEntropy(typename SoftmaxCrossEntr
         auto x = *reinterpret_cast<const Pack<T, N>*>(row + i);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            W value = expOf(widen(x.v[k]) - all.largest) * share;
+            W value = expFor<T>(widen(x.v[k]) - all.largest) * share;
             if (i + k == target)
                 value -= scale;
             x.v[k] = narrow<T>(value);

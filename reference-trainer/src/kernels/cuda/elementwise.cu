@@ -23,63 +23,91 @@ __device__ inline double tanhOf(double x) {
 constexpr double kSqrt2OverPi = 0.79788456080286535588;
 constexpr double kCubic = 0.044715;
 
-template <class W> __device__ inline W gelu(W x) {
-    return W(0.5) * x * (W(1) + tanhOf(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x)));
+// What is rounded to bf16 afterwards needs no more than the hardware's own tanh (relative error 2^-11).
+template <class T> __device__ inline Wide<T> tanhFor(Wide<T> x) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+        float result;
+        asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+        return result;
+    } else {
+        return tanhOf(x);
+    }
 }
 
-template <class W> __device__ inline W geluGradient(W x, W dout) {
-    const W t = tanhOf(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x));
+template <class T, class W = Wide<T>> __device__ inline W gelu(W x) {
+    return W(0.5) * x * (W(1) + tanhFor<T>(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x)));
+}
+
+template <class T, class W = Wide<T>> __device__ inline W geluGradient(W x, W dout) {
+    const W t = tanhFor<T>(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x));
     const W inner = W(kSqrt2OverPi) * (W(1) + W(3 * kCubic) * x * x);
     return dout * (W(0.5) * (W(1) + t) + W(0.5) * x * (W(1) - t * t) * inner);
 }
 
 template <class T> struct Gelu {
-    __device__ static Wide<T> of(Wide<T> a, Wide<T>) { return gelu(a); }
+    __device__ static Wide<T> of(Wide<T> a, Wide<T>) { return gelu<T>(a); }
 };
 template <class T> struct GeluSlope {
-    __device__ static Wide<T> of(Wide<T> a, Wide<T> b) { return geluGradient(a, b); }
+    __device__ static Wide<T> of(Wide<T> a, Wide<T> b) { return geluGradient<T>(a, b); }
 };
 template <class T> struct Sum {
     __device__ static Wide<T> of(Wide<T> a, Wide<T> b) { return a + b; }
 };
 
-// out = F(a, b), a pack of N elements a thread.
-template <class T, class F, int N>
-__global__ void __launch_bounds__(kThreads) mapPairs(const T* a, const T* b, T* out, std::int64_t count) {
-    const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * N;
-    if (i + N <= count) {
-        const auto x = *reinterpret_cast<const Pack<T, N>*>(a + i);
-        const auto y = *reinterpret_cast<const Pack<T, N>*>(b + i);
-        Pack<T, N> result;
+// out = F(a, b), kUnroll packs of N elements a thread, so that several loads are under way. With b null F
+// gets 0 for it.
+constexpr int kUnroll = 2;
+
+template <class T, class F, int N, bool kPair>
+__global__ void __launch_bounds__(kThreads) mapKernel(const T* a, const T* b, T* out, std::int64_t count) {
+    const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x) * N;
+    Pack<T, N> x[kUnroll];
+    Pack<T, N> y[kUnroll] = {};
 #pragma unroll
-        for (int k = 0; k < N; ++k)
-            result.v[k] = narrow<T>(F::of(widen(x.v[k]), widen(y.v[k])));
-        *reinterpret_cast<Pack<T, N>*>(out + i) = result;
-        return;
+    for (int u = 0; u < kUnroll; ++u) {
+        const std::int64_t i = first + static_cast<std::int64_t>(u) * kThreads * N;
+        if (i + N > count)
+            continue;
+        x[u] = *reinterpret_cast<const Pack<T, N>*>(a + i);
+        if constexpr (kPair)
+            y[u] = *reinterpret_cast<const Pack<T, N>*>(b + i);
     }
-    for (std::int64_t k = i; k < count; ++k)
-        out[k] = narrow<T>(F::of(widen(a[k]), widen(b[k])));
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+        const std::int64_t i = first + static_cast<std::int64_t>(u) * kThreads * N;
+        if (i + N <= count) {
+            Pack<T, N> result;
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                result.v[k] = narrow<T>(F::of(widen(x[u].v[k]), widen(y[u].v[k])));
+            *reinterpret_cast<Pack<T, N>*>(out + i) = result;
+            continue;
+        }
+        for (std::int64_t k = i; k < count; ++k)
+            out[k] = narrow<T>(F::of(widen(a[k]), kPair ? widen(b[k]) : Wide<T>(0)));
+    }
 }
 
-template <class T, class F>
+template <class T, class F, bool kPair>
 cudaError_t map(const T* a, const T* b, T* out, std::int64_t count, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T>;
+    constexpr int kEach = kThreads * kUnroll;
     if (aligned(16, a, b, out))
-        mapPairs<T, F, kPack>
-            <<<blocksFor(count, kThreads * kPack), kThreads, 0, context.stream>>>(a, b, out, count);
+        mapKernel<T, F, kPack, kPair>
+            <<<blocksFor(count, kEach * kPack), kThreads, 0, context.stream>>>(a, b, out, count);
     else
-        mapPairs<T, F, 1><<<blocksFor(count, kThreads), kThreads, 0, context.stream>>>(a, b, out, count);
+        mapKernel<T, F, 1, kPair><<<blocksFor(count, kEach), kThreads, 0, context.stream>>>(a, b, out, count);
     return launched();
 }
 
 template <class T> cudaError_t geluForward(const typename GeluForward<T>::Args& g, LaunchContext& context) {
-    return map<T, Gelu<T>>(g.x, g.x, g.out, g.count, context);
+    return map<T, Gelu<T>, false>(g.x, nullptr, g.out, g.count, context);
 }
 template <class T> cudaError_t geluBackward(const typename GeluBackward<T>::Args& g, LaunchContext& context) {
-    return map<T, GeluSlope<T>>(g.x, g.dout, g.dx, g.count, context);
+    return map<T, GeluSlope<T>, true>(g.x, g.dout, g.dx, g.count, context);
 }
 template <class T> cudaError_t residualAdd(const typename ResidualAdd<T>::Args& g, LaunchContext& context) {
-    return map<T, Sum<T>>(g.a, g.b, g.out, g.count, context);
+    return map<T, Sum<T>, true>(g.a, g.b, g.out, g.count, context);
 }
 
 // --- column sums -----------------------------------------------------------------------------------------
@@ -156,7 +184,8 @@ __global__ void __launch_bounds__(kThreads) initNormalKernel(typename InitNormal
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (i >= g.count)
         return;
-    const PhiloxBlock r = randomBlock(g.seed, g.parameter, g.firstIndex + static_cast<std::uint64_t>(i));
+    const std::int64_t offset = g.columns == 0 ? i : i / g.columns * g.globalColumns + i % g.columns;
+    const PhiloxBlock r = randomBlock(g.seed, g.parameter, g.firstIndex + static_cast<std::uint64_t>(offset));
     const double radius = sqrt(-2.0 * log(unitInterval(r.v0, r.v1)));
     const double normal = radius * cos(2.0 * 3.14159265358979323846 * unitInterval(r.v2, r.v3));
     g.values[i] = narrow<T>(static_cast<Wide<T>>(g.mean + g.deviation * normal));

@@ -53,14 +53,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    addSquaresKernel(const double* partial, int count, optim::StepState* state) {
+    addSquaresKernel(const double* partial, int count, optim::StepState* state, bool add) {
     __shared__ double shared[32];
     double sum = 0;
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads)
         sum += partial[i];
     sum = blockSum(sum, shared);
     if (threadIdx.x == 0)
-        state->gradSquares = sum;
+        state->gradSquares = add ? state->gradSquares + sum : sum;
 }
 
 template <class T> cudaError_t sumOfSquares(const typename SumOfSquares<T>::Args& g, LaunchContext& context) {
@@ -75,7 +75,7 @@ template <class T> cudaError_t sumOfSquares(const typename SumOfSquares<T>::Args
         sumOfSquaresKernel<T, kPack><<<blocks, kThreads, 0, context.stream>>>(g, partial);
     else
         sumOfSquaresKernel<T, 1><<<blocks, kThreads, 0, context.stream>>>(g, partial);
-    addSquaresKernel<<<1, kThreads, 0, context.stream>>>(partial, static_cast<int>(blocks), g.state);
+    addSquaresKernel<<<1, kThreads, 0, context.stream>>>(partial, static_cast<int>(blocks), g.state, g.add);
     return launched();
 }
 

@@ -10,11 +10,14 @@ namespace gdt::kernels::cuda {
 // One table a source file; findLauncher() looks through all of them.
 [[nodiscard]] std::span<const Launcher> attentionLaunchers();
 [[nodiscard]] std::span<const Launcher> crossEntropyLaunchers();
+[[nodiscard]] std::span<const Launcher> dropoutLaunchers();
 [[nodiscard]] std::span<const Launcher> elementwiseLaunchers();
 [[nodiscard]] std::span<const Launcher> embeddingLaunchers();
 [[nodiscard]] std::span<const Launcher> gemmLaunchers();
 [[nodiscard]] std::span<const Launcher> normLaunchers();
 [[nodiscard]] std::span<const Launcher> optimizerLaunchers();
+[[nodiscard]] std::span<const Launcher> ringAttentionLaunchers();
+[[nodiscard]] std::span<const Launcher> vocabParallelLaunchers();
 
 /// out[c] += sum of partial[p, c] over p in order; 32 columns a block of 256 threads, which take every eighth
 /// p each and add their eight sums in order.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/attention_rows.cuh"
+#include "kernels/cuda/tables.cuh"
+#include "kernels/ring_attention.h"
+
+namespace gdt::kernels::cuda {
+
+namespace {
+
+template <class T>
+cudaError_t ringForward(const typename RingAttentionForward<T>::Args& g, LaunchContext& context) {
+    const std::int64_t hidden = g.heads * g.headSize;
+    return attentionForwardRows<T, Wide<T>>(
+        {g.q, g.kv, g.kv + hidden, g.out, g.logSums, g.queries, g.keys, g.batch, g.heads, g.qStep, 2 * hidden,
+            hidden, g.logSumsStep, static_cast<int>(g.headSize), g.causal, g.merge},
+        context);
+}
+
+template <class T>
+cudaError_t ringBackward(const typename RingAttentionBackward<T>::Args& g, LaunchContext& context) {
+    const std::int64_t hidden = g.heads * g.headSize;
+    return attentionBackwardRows<T, Wide<T>>(
+        {g.q, g.kv, g.kv + hidden, g.dout, g.logSums, g.rowSums, g.dq, g.dkv, g.dkv + hidden, g.queries,
+            g.keys, g.batch, g.heads, g.qStep, 2 * hidden, hidden, hidden, 2 * hidden, g.logSumsStep,
+            static_cast<int>(g.headSize), g.causal, true},
+        context);
+}
+
+template <class T> cudaError_t rowSums(const typename AttentionRowSums<T>::Args& g, LaunchContext& context) {
+    const dim3 grid(blocksFor(g.seqLen, 4), static_cast<unsigned>(g.batch * g.heads));
+    attentionRowSums<T, T><<<grid, 128, 0, context.stream>>>(
+        g.out, g.dout, g.rowSums, g.seqLen, g.batch, g.heads, static_cast<int>(g.headSize));
+    return launched();
+}
+
+#define GDT_ENTRIES(T)                                                                                       \
+    entry<RingAttentionForward<T>, ringForward<T>>(), entry<RingAttentionBackward<T>, ringBackward<T>>(),    \
+        entry<AttentionRowSums<T>, rowSums<T>>()
+
+constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+
+} // namespace
+
+std::span<const Launcher> ringAttentionLaunchers() {
+    return kTable;
+}
+
+} // namespace gdt::kernels::cuda
