@@ -45,7 +45,7 @@ class Cost(Figure):
 
 class BareAndOff(Figure):
     """`off` against bare processes, alternated: recorded processes whose control page turns to off once they run."""
-    pairs = 10
+    pairs = 8
 
     def run(self, runner):
         seen = {"bare": [], "off": []}

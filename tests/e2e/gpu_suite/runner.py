@@ -13,7 +13,6 @@ import struct
 import subprocess
 import time
 
-RAW = pathlib.Path(__file__).resolve().parents[3] / "collector" / "raw"
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
 
 
@@ -89,7 +88,9 @@ class ControlPage:
     """The control page of a spool without a parent: the first words of collector/raw/control_page.h."""
 
     def __init__(self, spool, level=3):
-        version = re.search(r"kRawVersion\s*=\s*(\d+)", (RAW / "version.h").read_text())
+        headers = [above / "collector" / "raw" / "version.h" for above in SCRIPTS.parents]
+        text = next(header for header in headers if header.exists()).read_text()
+        version = re.search(r"kRawVersion\s*=\s*(\d+)", text)
         (spool / "control").write_bytes(bytes(4096))
         with open(spool / "control", "r+b") as file:
             self.page = mmap.mmap(file.fileno(), 4096)
