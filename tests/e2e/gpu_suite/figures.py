@@ -23,24 +23,42 @@ class Figure:
 
 
 class Cost(Figure):
-    """Time at a level over time at `off`, inside one process; `bar` None: only measured."""
+    """Time at a level over time at `off`, inside one process; `bar` None: only measured. Level "profiler": PyTorch's
+    profiler in a bare process."""
 
-    def __init__(self, name, command, level, bar=None, bare=False):
+    def __init__(self, name, command, level, bar=None):
         super().__init__(name)
-        self.command, self.level, self.bar, self.bare = command, level, bar, bare
+        self.command, self.level, self.bar = command, level, bar
 
-    def run(self, runner):
-        if self.bare:
+    def measure(self, runner):
+        """The ratios (waited, queued); raises ValueError."""
+        if self.level == "profiler":
             ended = runner.run(runner.command(self.command), self.name, self.timeout)
         else:
             ended, _ = self.record(runner, self.command, "--level", self.level)
         found = re.search(r"^cost .*waited ([\d.]+) .*queued ([\d.]+) .*$", ended.err, re.M)
         if ended.status != 0 or not found:
-            return "no figures: " + ended.describe()
+            raise ValueError("no figures: " + ended.describe())
         self.note = found.group(0)
-        if self.bar and float(found.group(1)) > self.bar:
-            return "above %.3f" % self.bar
-        return None
+        return float(found.group(1)), float(found.group(2))
+
+    def run(self, runner):
+        waited, _ = self.measure(runner)
+        return "above %.3f" % self.bar if self.bar and waited > self.bar else None
+
+
+class NotAbove(Figure):
+    """The first cost may be at most `slack` above the second."""
+
+    def __init__(self, name, first, second, slack):
+        super().__init__(name)
+        self.first, self.second, self.slack = first, second, slack
+
+    def run(self, runner):
+        ours, theirs = self.first.measure(runner), self.second.measure(runner)
+        self.note = self.first.note + "; " + self.second.note
+        wrong = [what for what, one, other in zip(("waited", "queued"), ours, theirs) if one > other + self.slack]
+        return "%s above %s, %s" % (self.first.level, self.second.level, " and ".join(wrong)) if wrong else None
 
 
 class BareAndOff(Figure):
@@ -151,16 +169,23 @@ class Ends(Figure):
         return None if timed >= self.share * launched else "too few device times"
 
 
+def kernels(level):
+    return Cost("cost_" + level, ["{clients}/level_cost", level], level)
+
+
+def torch(way, level):
+    return Cost("torch_%s_%s" % (way, level), ["python3", "{scripts}/torch_cost.py", way, level], level)
+
+
 CHECKS = [
     Cost("cost_light", ["{clients}/level_cost", "light"], "light", 1.015),
-    Cost("cost_standard", ["{clients}/level_cost", "standard"], "standard", 1.020),
+    NotAbove("cost_standard", kernels("standard"), kernels("light"), 0.005),
     Cost("cost_full", ["{clients}/level_cost", "full", "4"], "full"),
     Cost("torch_replay_light", ["python3", "{scripts}/torch_cost.py", "replay", "light"], "light", 1.006),
-    Cost("torch_replay_standard", ["python3", "{scripts}/torch_cost.py", "replay", "standard"], "standard", 1.011),
-    Cost("torch_eager_light", ["python3", "{scripts}/torch_cost.py", "eager", "light"], "light"),
-    Cost("torch_eager_standard", ["python3", "{scripts}/torch_cost.py", "eager", "standard"], "standard"),
-    Cost("torch_replay_profiler", ["python3", "{scripts}/torch_cost.py", "replay", "profiler"], "", bare=True),
-    Cost("torch_eager_profiler", ["python3", "{scripts}/torch_cost.py", "eager", "profiler"], "", bare=True),
+    NotAbove("torch_replay_standard", torch("replay", "standard"), torch("replay", "light"), 0.005),
+    NotAbove("torch_replay_profiler", torch("replay", "standard"), torch("replay", "profiler"), 0),
+    NotAbove("torch_eager_profiler", torch("eager", "standard"), torch("eager", "profiler"), 0),
+    torch("eager", "light"),
     BareAndOff("off_and_bare"),
     Rate("rate_300k"),
     StartAndExit("start_and_exit"),
