@@ -68,12 +68,10 @@ std::string statusText(const run::FoundRun& found, const run::Control& control) 
         out += fmt::format("run        {} (pid {})\n", entry.output, entry.pid);
     out += fmt::format("spool      {}\nrecording  {}\n", found.spool.string(), stateText(control));
     for (const run::SegmentStem& segment : run::segmentsIn(found.spool)) {
-        std::error_code error;
-        const auto bytes = fs::file_size(found.spool / (segment.stem + ".seg"), error);
         const bool alive
             = std::find(found.processes.begin(), found.processes.end(), segment.pid) != found.processes.end();
         out += fmt::format("process    {} on {}, {} written, {}\n", segment.pid, segment.host,
-            base::formatBytes(error ? 0 : static_cast<std::int64_t>(bytes)), alive ? "running" : "ended");
+            base::formatBytes(static_cast<std::int64_t>(segment.bytes)), alive ? "running" : "ended");
     }
     return out;
 }

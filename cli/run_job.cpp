@@ -73,7 +73,8 @@ Result<run::EnvironmentPlan> environmentFor(
             (entry / "sitecustomize.py").string());
     return run::planEnvironment(
         {library, spool.string(), output + ".spool", host, options.level, options.stepRange, options.windows,
-            options.frameworkHooks, options.withProfiler, inPython ? entry.string() : std::string()},
+            options.frameworkHooks, options.withProfiler, inPython ? entry.string() : std::string(),
+            options.limits},
         run::readVariable);
 }
 
@@ -82,7 +83,6 @@ run::Control::Start controlStart(const RunOptions& options, bool startsNow) {
     run::Control::Start start;
     start.level = run::levelFrom(options.level).value_or(raw::RecordingLevel::Standard);
     start.redact = options.redact;
-    start.maxEventBytes = static_cast<std::uint64_t>(options.maxSizeBytes);
     start.countsFromNow = startsNow;
     start.stepRange = options.stepRange;
     start.windows = options.windows;

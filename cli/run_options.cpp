@@ -31,7 +31,7 @@ constexpr std::string_view kExamples
       "a command that succeeded: 90 findings met, 91 the gate could not be evaluated.";
 
 // Options of later versions: known, so that the refusal can say so.
-constexpr const char* kLater[] = {"--window", "--keep-last", "--self-check"};
+constexpr const char* kLater[] = {"--window", "--self-check"};
 
 // What the collector reads: it knows POSIX patterns only.
 Result<void> checkLivePattern(const std::string& stepRange) {
@@ -73,9 +73,37 @@ Result<std::string> windowsFrom(const RunOptions& options) {
     return out;
 }
 
+// Smaller than a few of the pieces in which the collector writes, a limit would leave nothing to look at.
+constexpr std::int64_t kLeastBytes = 1'000'000;
+
+Result<std::int64_t> sizeFrom(const char* option, const std::string& text) {
+    GD_TRY_ASSIGN(const std::int64_t bytes, base::parseBytes(text).context("{}", option));
+    if (bytes < kLeastBytes)
+        return fail(ErrorCode::usage, "{} {}: at least 1MB is needed to keep anything useful", option, text);
+    return bytes;
+}
+
+// What a process may leave on disk, as raw::kEnvLimits wants it.
+Result<std::string> limitsFrom(const RunOptions& options) {
+    GD_TRY_ASSIGN(const std::int64_t size, sizeFrom("--max-size", options.maxSize));
+    std::string out = fmt::format("size={}", size);
+    if (options.keepLast.empty())
+        return out;
+    if (const auto ns = base::parseDuration(options.keepLast)) {
+        if (*ns == 0)
+            return fail(ErrorCode::usage, "--keep-last {}: nothing would be kept", options.keepLast);
+        return out + fmt::format(",keep_ns={}", *ns);
+    }
+    if (!base::parseBytes(options.keepLast))
+        return fail(ErrorCode::usage,
+            "--keep-last {}: a duration such as 60s or a size such as 256MB is expected", options.keepLast);
+    GD_TRY_ASSIGN(const std::int64_t keep, sizeFrom("--keep-last", options.keepLast));
+    return out + fmt::format(",keep={}", keep);
+}
+
 Result<void> check(RunOptions& options) {
     GD_TRY_ASSIGN(options.reports, parseReportWishes(options.reportTexts));
-    GD_TRY_ASSIGN(options.maxSizeBytes, base::parseBytes(options.maxSize).context("--max-size"));
+    GD_TRY_ASSIGN(options.limits, limitsFrom(options));
     if (!options.stepRange.empty()) {
         try {
             const std::regex checked(options.stepRange);
@@ -109,7 +137,12 @@ void addOptions(CLI::App& app, RunOptions& options) {
     app.add_option("--steps", options.steps,
            "record only these steps, counted from 0 in each process; needs --step-range")
         ->type_name("A:B");
-    app.add_option("--max-size", options.maxSize, "events a process may write to the spool; then it stops")
+    app.add_option("--keep-last", options.keepLast,
+           "keep only the latest events of each process: a time (60s) or a size (256MB); the history stays "
+           "whole")
+        ->type_name("DUR|SIZE");
+    app.add_option(
+           "--max-size", options.maxSize, "what a process may write to the spool; then its oldest events go")
         ->type_name("SIZE")
         ->capture_default_str();
     app.add_flag(

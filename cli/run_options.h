@@ -24,9 +24,10 @@ struct RunOptions {
     std::string steps;
     std::string windows; // the three as raw::kEnvWindow wants them, empty = record everything
     std::string maxSize = "4GB";
-    std::int64_t maxSizeBytes = 0;
     std::string frameworkHooks = "auto";
     std::string withProfiler = "yield";
+    std::string keepLast; // as given, empty = everything that --max-size allows
+    std::string limits; // the two as raw::kEnvLimits wants them
     bool redact = false;
     bool force = false;
     bool printEnv = false;

@@ -286,10 +286,11 @@ Result<void> buildCaptureLeak(FactContext& context) {
         }
         for (const auto& [key, sum] : sums) {
             const Leak& leak = *sum.first;
+            // Where the oldest events were dropped, so may have been those of its warm-up.
             GD_TRY(insert.runWith(process.processId, leak.capture->captureId, leak.kind, leak.name,
                 orNull(leak.streamId), leak.startNs, leak.endNs, leak.threadId, orNull(leak.stackId),
                 process.stepNumberAt(leak.startNs), orNull(leak.bytes), finder.inWarmup(leak), sum.count,
-                replaysOf(process, *leak.capture), 1));
+                replaysOf(process, *leak.capture), finder.inWarmup(leak) || !process.eventsFromNs));
         }
         GD_TRY(writeUnknown(process, insert));
     }

@@ -184,7 +184,8 @@ private:
         const Step& at = m_process.steps[step];
         const bool existed = region.firstExecNs != 0 && at.startNs >= region.firstExecNs;
         const bool failed = region.failure != nullptr && at.startNs >= failureNs(*region.failure);
-        return at.kind != Step::Kind::excluded && (existed || failed);
+        // Outside the recording eager work was not seen, launches of graphs were.
+        return at.kind != Step::Kind::excluded && at.kind != Step::Kind::outside && (existed || failed);
     }
 
     static std::int64_t failureNs(const Capture& capture) { return capture.endNs.value_or(capture.startNs); }

@@ -245,6 +245,9 @@ struct ProcessData {
     std::int64_t endNs = 0;
     bool endedClosed = false;
     bool isCuda = false;
+    // From here on events (calls, device activity, ranges) are there; older ones were dropped to keep to a
+    // limit.
+    std::optional<std::int64_t> eventsFromNs;
     std::vector<Thread> threads;
     std::vector<Device> devices;
     std::vector<ApiCall> calls; // by thread, then start

@@ -89,6 +89,11 @@ Result<void> RawReader::readProcesses() {
             data.endedClosed = row.text(3) == "closed" || !row.isNull(5);
             data.isCuda = row.text(4) == "cuda";
         }));
+    GD_TRY(eachRow("SELECT process_id, CAST(value AS INTEGER) FROM process_fact WHERE key = 'events_from_ns'",
+        [&](Statement& row) {
+            if (ProcessData* data = process(row.int64(0)))
+                data->eventsFromNs = row.int64(1);
+        }));
     GD_TRY(eachRow(
         "SELECT process_id, thread_id, name FROM thread ORDER BY process_id, thread_id", [&](Statement& row) {
             if (ProcessData* data = process(row.int64(0)))

@@ -70,6 +70,7 @@ struct Stale {
     const Replay* first = nullptr;
     const Replay* last = nullptr;
     std::int64_t replays = 0;
+    std::int64_t fromNs = 0; // when the pointer became stale
 };
 
 class StaleFinder {
@@ -90,7 +91,7 @@ public:
 
     // How sure it is that the memory is gone: what only the framework freed is still mapped.
     std::string_view confidenceOf(const Stale& stale) const {
-        if (stale.allocation->kind != "framework")
+        if (stale.allocation->kind != "framework" || stale.last == nullptr)
             return "high";
         const auto driver = m_allocations.find(stale.pointer->allocationId);
         const bool unmapped = driver != m_allocations.end() && driver->second->kind != "framework"
@@ -100,10 +101,8 @@ public:
 
     std::vector<Stale> find() const {
         std::vector<Stale> result;
-        for (const Exec& exec : m_process.execs) {
-            if (!exec.replays.empty())
-                addExec(exec, result);
-        }
+        for (const Exec& exec : m_process.execs)
+            addExec(exec, result);
         return result;
     }
 
@@ -181,6 +180,11 @@ private:
         if (allocation.kind == "graph" || freedInCapture(allocation, pointer))
             return;
         const std::int64_t staleNs = std::max(fromNs, *allocation.freeNs);
+        const std::int64_t lastNs = std::min(untilNs, exec.destroyedNs.value_or(m_process.endNs));
+        if (lastNs > staleNs && !m_process.complete("callbacks", staleNs, lastNs)) {
+            const Stale unseen{&exec, &allocation, &pointer, nullptr, {}, nullptr, nullptr, 0, staleNs};
+            byAllocation.try_emplace(allocation.allocationId, unseen);
+        }
         auto index = std::upper_bound(
             exec.replays.begin(), exec.replays.end(), staleNs, [&](std::int64_t time, std::int32_t replay) {
                 return time < m_process.replays[static_cast<std::size_t>(replay)].launchStartNs;
@@ -195,6 +199,7 @@ private:
                 stale.allocation = &allocation;
                 stale.pointer = &pointer;
                 stale.first = &replay;
+                stale.fromNs = staleNs;
             }
             if (&pointer == stale.pointer) {
                 ++stale.replays;
@@ -219,6 +224,8 @@ private:
 
     // Who holds the address when the first stale replay is launched.
     const Allocation* ownerOf(const Stale& stale) const {
+        if (stale.first == nullptr)
+            return nullptr;
         const std::uint64_t address = stale.pointer->address;
         const bool block = stale.allocation->kind == "framework";
         for (const Allocation& other : m_process.allocations) {
@@ -263,6 +270,8 @@ Result<void> write(Statement& insert, FactContext& context, const ProcessData& p
     const Graph* graph = process.templateOf(*stale.exec);
     const Capture* capture = node == nullptr ? nullptr : process.capture(node->captureId);
     const Allocation& allocation = *stale.allocation;
+    const bool isSeen = stale.first != nullptr;
+    const std::int64_t startNs = isSeen ? stale.first->launchStartNs : stale.fromNs;
     const std::int64_t captureStack = capture != nullptr ? capture->beginStackId
         : graph != nullptr                               ? graph->stackId
                                                          : 0;
@@ -279,9 +288,9 @@ Result<void> write(Statement& insert, FactContext& context, const ProcessData& p
         allocation.bytes, allocation.allocNs, orNull(allocation.stackId), *allocation.freeNs,
         orNull(allocation.freeThreadId), orNull(allocation.freeStackId),
         stale.owner == nullptr ? std::nullopt : std::optional(stale.owner->allocationId),
-        stale.owner == nullptr ? std::nullopt : orNull(stale.owner->stackId), stale.first->launchStartNs,
-        stale.last->launchEndNs, stale.replays, process.stepNumberAt(stale.first->launchStartNs),
-        orNull(captureStack), confidence, allocPlace, ownerPlace);
+        stale.owner == nullptr ? std::nullopt : orNull(stale.owner->stackId), startNs,
+        isSeen ? stale.last->launchEndNs : startNs, stale.replays, process.stepNumberAt(startNs),
+        orNull(captureStack), confidence, allocPlace, ownerPlace, isSeen);
 }
 
 } // namespace
@@ -292,7 +301,7 @@ Result<void> buildStalePointer(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO stale_pointer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         const auto found = pointers.find(process.processId);
         if (found == pointers.end())

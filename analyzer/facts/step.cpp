@@ -81,6 +81,11 @@ std::vector<Recorded> recordedDuring(const ProcessData& process) {
 // Steps that were not recorded as the others: with recording off nothing is known about them, and without
 // device activity they say nothing beside steps that have it.
 void takeOutside(ProcessData& process, std::size_t warmup) {
+    // The same holds for steps whose events were dropped later.
+    for (std::size_t i = warmup; i < process.steps.size() && process.eventsFromNs; ++i) {
+        if (process.steps[i].startNs < *process.eventsFromNs)
+            process.steps[i].kind = Step::Kind::outside;
+    }
     if (process.recording.empty())
         return;
     const std::vector<Recorded> recorded = recordedDuring(process);

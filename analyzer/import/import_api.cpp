@@ -43,6 +43,9 @@ void addOpenCalls(ProcessImport& process, raw::ThreadRef thread, ThreadEvents& e
     const auto calls = events.calls.rows();
     std::size_t at = 0;
     for (const raw::ApiEnter& enter : events.enters.rows()) {
+        // Its exit may have gone with the oldest events.
+        if (enter.startNs <= process.raw().eventsFromNs)
+            continue;
         while (at < calls.size() && calls[at].startNs < enter.startNs)
             ++at;
         bool returned = false;

@@ -65,10 +65,26 @@ std::vector<Loss> lossesOf(ProcessImport& process) {
             add(gap, raw::Lane::History);
     }
     for (const auto& [thread, sequences] : raw.eventSequences) {
-        for (const SequenceTracker::Gap& gap : sequences.gaps())
-            add(gap, raw::Lane::Events);
+        for (const SequenceTracker::Gap& gap : sequences.gaps()) {
+            // What went with the oldest events was not lost. Chunks are written out of order, so what is
+            // missing may lie between two that were kept.
+            if (raw.eventsFromNs == 0 || gap.fromNs > raw.eventsFromNs)
+                add(gap, raw::Lane::Events);
+        }
     }
     return losses;
+}
+
+// Records that the collector dropped before the events that were kept: what is missing of them is not known
+// any more, and says nothing about later.
+std::uint64_t droppedBefore(const RawProcess& raw, std::int64_t eventsFromNs) {
+    std::uint64_t dropped = 0;
+    for (const raw::Loss& record : raw.losses) {
+        if (record.lane == static_cast<std::uint32_t>(raw::Lane::Events) && record.source == 0
+            && record.timeNs <= eventsFromNs)
+            dropped = std::max(dropped, record.droppedRecords);
+    }
+    return dropped;
 }
 
 std::uint64_t sumOf(const std::vector<Loss>& losses, raw::Lane lane) {
@@ -101,8 +117,9 @@ void reportLosses(ProcessImport& process, std::vector<Loss>& losses) {
             process.issues().add(
                 lane == raw::Lane::History ? raw::IssueSeverity::Error : raw::IssueSeverity::DataLoss,
                 "dropped_records", dropped,
-                fmt::format("the collector dropped {} {} records because its ring was full or the disk was; "
-                            "GRAPHDOCTOR_RING_BYTES makes the ring larger",
+                fmt::format("the collector dropped {} {} records because its ring, the disk or its share of "
+                            "--max-size was "
+                            "full; GRAPHDOCTOR_RING_BYTES makes the ring larger",
                     dropped, name));
         }
         if (missing > dropped) {
@@ -113,8 +130,11 @@ void reportLosses(ProcessImport& process, std::vector<Loss>& losses) {
                     missing - dropped, name));
         }
         // Drops at the very end leave no gap behind.
-        if (dropped > missing)
-            losses.push_back({process.startNs, process.endNs, dropped - missing, lane});
+        const std::int64_t eventsFromNs = lane == raw::Lane::Events ? process.raw().eventsFromNs : 0;
+        const std::uint64_t seen = missing + droppedBefore(process.raw(), eventsFromNs);
+        if (dropped > seen)
+            losses.push_back({eventsFromNs == 0 ? process.startNs : process.time(eventsFromNs), process.endNs,
+                dropped - seen, lane});
     }
 }
 
@@ -197,6 +217,47 @@ std::vector<Interval> degraded(
     return intervals;
 }
 
+// What is left of a source where the oldest events were dropped: of those that write to the history as well,
+// that.
+CoverageState withoutEvents(CoverageSource source) {
+    switch (source) {
+    case CoverageSource::launch_callbacks:
+    case CoverageSource::graph_trace:
+    case CoverageSource::node_activity:
+    case CoverageSource::eager_kernel_activity:
+    case CoverageSource::sync:
+        return CoverageState::Absent;
+    case CoverageSource::callbacks:
+    case CoverageSource::nvtx:
+    case CoverageSource::nccl_nvtx:
+    case CoverageSource::nccl_plugin:
+    case CoverageSource::comm_ops:
+        return CoverageState::Partial;
+    default:
+        return CoverageState::Complete;
+    }
+}
+
+std::vector<Interval> shortened(
+    ProcessImport& process, std::vector<Interval> intervals, CoverageSource source) {
+    if (process.raw().eventsFromNs == 0)
+        return intervals;
+    const std::int64_t fromNs = process.time(process.raw().eventsFromNs);
+    std::vector<Interval> cut;
+    for (Interval& interval : intervals) {
+        const CoverageState state = std::min(interval.state, withoutEvents(source));
+        if (interval.fromNs >= fromNs || state == interval.state) {
+            cut.push_back(std::move(interval));
+            continue;
+        }
+        const std::int64_t toNs = std::min(interval.toNs, fromNs);
+        cut.push_back({interval.fromNs, toNs, state, "older events were dropped to keep to a limit"});
+        if (toNs < interval.toNs)
+            cut.push_back({toNs, interval.toNs, interval.state, interval.reason});
+    }
+    return cut;
+}
+
 // comm_ops is, at each moment, the best of what tells of communication: NCCL's plugin, its NVTX ranges, the
 // runtime's own table (which reports comm_ops itself).
 std::vector<Interval> bestComm(ProcessImport& process) {
@@ -244,6 +305,7 @@ Result<void> writeSource(
     if (intervals.front().fromNs > process.startNs)
         intervals.insert(intervals.begin(),
             {process.startNs, intervals.front().fromNs, CoverageState::Absent, "not yet switched on"});
+    intervals = shortened(process, std::move(intervals), source);
     for (const Interval& interval : degraded(std::move(intervals), source, losses)) {
         std::optional<std::string> reason;
         if (interval.state != CoverageState::Complete)
@@ -273,6 +335,11 @@ Result<void> writeRecordingStates(ProcessImport& process) {
 } // namespace
 
 Result<void> importCoverage(ProcessImport& process) {
+    if (process.ring() && process.ring()->historyFull)
+        process.issues().error("history_limit_reached", 1,
+            "the history of this process (captures, graphs, allocations, names) took its share of "
+            "--max-size, a "
+            "quarter: what came after it is lost, and nothing can be said about it");
     std::vector<Loss> losses = lossesOf(process);
     reportLosses(process, losses);
     addSourceLosses(process, losses);

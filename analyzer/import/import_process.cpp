@@ -92,6 +92,8 @@ Result<void> importFacts(ProcessImport& process) {
             shown = process.job().cleaner.clean(std::string(process.rawText(record.value)) + "/");
         GD_TRY(insert.runWith(process.processId(), *process.text(record.key), shown));
     }
+    if (const std::int64_t fromNs = process.raw().eventsFromNs; fromNs != 0)
+        GD_TRY(insert.runWith(process.processId(), "events_from_ns", std::to_string(process.time(fromNs))));
     return {};
 }
 

@@ -31,22 +31,17 @@ public:
         std::stable_sort(events.begin(), events.end(), [](const raw::Range& a, const raw::Range& b) {
             return std::tie(a.timeNs, a.header.sequence) < std::tie(b.timeNs, b.header.sequence);
         });
-        std::map<raw::StringRef, std::vector<std::size_t>> open; // by domain
+        std::map<raw::StringRef, std::vector<Open>> open; // by domain
         std::vector<PairedRange>& ranges = m_ranges[thread];
         for (const raw::Range& event : events) {
-            std::vector<std::size_t>& stack = open[event.domain];
+            std::vector<Open>& stack = open[event.domain];
             switch (static_cast<raw::RangeOp>(event.op)) {
             case raw::RangeOp::Push:
-                stack.push_back(ranges.size());
+                stack.push_back({ranges.size(), isInHistory(event)});
                 ranges.push_back(opened(event, "push", static_cast<std::uint32_t>(stack.size() - 1)));
                 break;
             case raw::RangeOp::Pop:
-                if (stack.empty()) {
-                    ++m_unmatched;
-                    break;
-                }
-                ranges[stack.back()].endNs = event.timeNs;
-                stack.pop_back();
+                pop(stack, event, ranges);
                 break;
             case raw::RangeOp::Mark:
                 ranges.push_back(opened(event, "mark", static_cast<std::uint32_t>(stack.size())));
@@ -86,6 +81,32 @@ public:
     std::map<raw::ThreadRef, std::vector<PairedRange>>& ranges() { return m_ranges; }
 
 private:
+    struct Open {
+        std::size_t index; // among the ranges of the thread
+        bool isInHistory;
+    };
+    // Steps go to the history lane, their end as well; only those name their thread. The others may be
+    // missing on either side of a moment from which on events were kept.
+    static bool isInHistory(const raw::Range& event) { return event.thread != 0; }
+
+    // A step ends with its own end: ranges inside it whose end is missing ended before, and an end inside it
+    // whose start is missing ends nothing.
+    void pop(std::vector<Open>& stack, const raw::Range& event, std::vector<PairedRange>& ranges) {
+        const bool endsStep = isInHistory(event);
+        const auto isStep = [](const Open& open) { return open.isInHistory; };
+        if (stack.empty()
+            || (endsStep ? std::none_of(stack.begin(), stack.end(), isStep) : isStep(stack.back()))) {
+            ++m_unmatched;
+            return;
+        }
+        bool isDone = false;
+        while (!isDone) {
+            ranges[stack.back().index].endNs = event.timeNs;
+            isDone = !endsStep || stack.back().isInHistory;
+            stack.pop_back();
+        }
+    }
+
     PairedRange opened(const raw::Range& event, std::string_view kind, std::uint32_t depth) {
         const bool isStart = event.op == static_cast<std::uint16_t>(raw::RangeOp::Start);
         return {

@@ -61,7 +61,7 @@ private:
         std::vector<Candidate> candidates;
         for (SpoolSegment& segment : segments) {
             m_cleaner.addHost(segment.name.host);
-            m_totalBytes += segment.bytes;
+            m_totalBytes += segment.allBytes();
             Candidate candidate;
             candidate.start = readProcessStart(segment);
             candidate.startNs = candidate.start ? candidate.start->timeNs : segment.name.startNs;

@@ -132,6 +132,7 @@ struct RawProcess {
 
     SequenceTracker historySequences;
     std::map<raw::ThreadRef, SequenceTracker> eventSequences;
+    std::int64_t eventsFromNs = 0; // older events were dropped to keep to a limit; 0 = none were
     std::uint64_t records = 0; // without copies
     std::uint64_t historyHoles = 0; // appends that a kill interrupted
     std::uint64_t unknownKinds = 0;

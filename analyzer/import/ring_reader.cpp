@@ -61,6 +61,7 @@ public:
         summary.closed = m_header.closed != 0;
         summary.loss = {m_header.loss[0], m_header.loss[1]};
         summary.segmentBytes = m_header.segmentBytes;
+        summary.historyFull = m_header.historyFull != 0;
         return summary;
     }
 

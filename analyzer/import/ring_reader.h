@@ -18,6 +18,7 @@ struct RingSummary {
     bool closed = false; // the process closed its session itself
     std::array<raw::LossCounters, 2> loss{}; // by Lane
     std::uint64_t segmentBytes = 0;
+    bool historyFull = false;
 };
 
 // Hands out what a ring still holds: chunks that were not written to the segment when the process ended, and

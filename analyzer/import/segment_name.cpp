@@ -25,6 +25,20 @@ std::optional<std::string_view> takeLast(std::string_view& text) {
 
 } // namespace
 
+std::optional<EventsName> parseEventsName(std::string_view fileName) {
+    constexpr std::string_view kSuffix = raw::kEventsSuffix;
+    if (!fileName.ends_with(kSuffix))
+        return std::nullopt;
+    EventsName name;
+    std::string_view rest = fileName.substr(0, fileName.size() - kSuffix.size());
+    const auto since = takeLast(rest);
+    const auto number = takeLast(rest);
+    if (!since || !number || !parse(*since, name.sinceNs, 10) || !parse(*number, name.number, 10))
+        return std::nullopt;
+    name.stem = rest;
+    return name;
+}
+
 std::optional<SegmentName> parseSegmentName(std::string_view fileName) {
     if (!fileName.ends_with(raw::kSegmentSuffix))
         return std::nullopt;

@@ -17,6 +17,14 @@ struct SegmentName {
     std::uint64_t processKey = 0;
 };
 
+// What the name of a piece of an event lane says (collector/raw/spool_name.h).
+struct EventsName {
+    std::string stem; // of the segment it belongs to
+    std::uint64_t number = 0;
+    std::int64_t sinceNs = 0; // CLOCK_MONOTONIC
+};
+std::optional<EventsName> parseEventsName(std::string_view fileName);
+
 std::optional<SegmentName> parseSegmentName(std::string_view fileName);
 
 } // namespace gd::importer

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
 
 namespace gd::importer {
@@ -20,6 +21,39 @@ namespace fs = std::filesystem;
 
 ChunkOwner ownerOf(const SpoolSegment& segment) {
     return {segment.name.pid, segment.name.processKey};
+}
+
+// The pieces of event lanes in a folder, by the stem of their segment.
+using EventsByStem = std::map<std::string, std::vector<EventsFile>, std::less<>>;
+
+EventsByStem eventsIn(const fs::path& folder) {
+    EventsByStem found;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        const auto name = parseEventsName(it->path().filename().string());
+        if (!name)
+            continue;
+        std::error_code ignored;
+        const std::uintmax_t bytes = it->file_size(ignored);
+        found[name->stem].push_back({it->path(), *name, ignored ? 0 : static_cast<std::uint64_t>(bytes)});
+    }
+    for (auto& [stem, files] : found) {
+        std::sort(files.begin(), files.end(),
+            [](const EventsFile& a, const EventsFile& b) { return a.name.number < b.name.number; });
+    }
+    return found;
+}
+
+// Events whose segment is gone say nothing: names and graphs are in the segment.
+void reportOrphans(const EventsByStem& events, const std::vector<SpoolSegment>& segments, IssueList& issues) {
+    for (const auto& [stem, files] : events) {
+        const bool isClaimed = std::any_of(segments.begin(), segments.end(),
+            [&stem = stem](const SpoolSegment& segment) { return segment.name.stem == stem; });
+        if (!isClaimed)
+            issues.dataLoss("segment_missing", files.size(),
+                fmt::format("{} is left out: its segment {}{} is missing", files.front().path.string(), stem,
+                    raw::kSegmentSuffix));
+    }
 }
 
 Result<void> addFolder(const fs::path& folder, std::vector<fs::path>& files) {
@@ -95,7 +129,43 @@ Result<void> checkOwner(const SpoolSegment& segment) {
         segment.path.string(), header.pid, header.processKey, segment.name.pid, segment.name.processKey);
 }
 
+// Reads the pieces of the event lane that are there. The oldest may go away at any moment while the process
+// lives.
+void readEventsOf(const SpoolSegment& segment, SpoolProcess& process, RecordDecoder& decoder,
+    IssueList& issues, const BytesRead& bytesRead) {
+    std::optional<std::uint64_t> expected;
+    for (const EventsFile& file : segment.events) {
+        const std::string name = file.path.string();
+        const Result<void> read = readSegment(
+            file.path, ownerOf(segment), issues,
+            [&](const Chunk& chunk) {
+                decoder.addChunk(chunk, name);
+                return true;
+            },
+            bytesRead);
+        std::error_code ignored;
+        if (!read && !expected && !fs::exists(file.path, ignored))
+            continue;
+        if (!read)
+            issues.dataLoss("unreadable_events", 1, read.error().message);
+        if (!expected && file.name.number != 0)
+            process.raw.eventsFromNs = file.name.sinceNs;
+        if (expected && *expected != file.name.number)
+            issues.dataLoss("missing_events", file.name.number - *expected,
+                fmt::format("{}: {} pieces of the process's events before this one are missing", name,
+                    file.name.number - *expected));
+        expected = file.name.number + 1;
+    }
+}
+
 } // namespace
+
+std::uint64_t SpoolSegment::allBytes() const {
+    std::uint64_t sum = bytes;
+    for (const EventsFile& file : events)
+        sum += file.bytes;
+    return sum;
+}
 
 Result<std::vector<SpoolSegment>> findSegments(std::span<const fs::path> folders, IssueList& issues) {
     std::vector<fs::path> files;
@@ -103,6 +173,7 @@ Result<std::vector<SpoolSegment>> findSegments(std::span<const fs::path> folders
         GD_TRY(addFolder(folder, files));
     std::vector<SpoolSegment> segments;
     std::set<fs::path> seen;
+    std::map<fs::path, EventsByStem> eventsByFolder;
     for (const fs::path& file : files) {
         std::error_code ignored;
         if (!seen.insert(fs::weakly_canonical(file, ignored)).second)
@@ -115,7 +186,17 @@ Result<std::vector<SpoolSegment>> findSegments(std::span<const fs::path> folders
             continue;
         }
         const std::uintmax_t bytes = fs::file_size(file, ignored);
-        segments.push_back({file, *name, ignored ? 0 : static_cast<std::uint64_t>(bytes)});
+        const fs::path folder = file.parent_path();
+        const auto beside = eventsByFolder.try_emplace(folder);
+        if (beside.second)
+            beside.first->second = eventsIn(folder.empty() ? "." : folder);
+        segments.push_back({file, *name, ignored ? 0 : static_cast<std::uint64_t>(bytes), {}});
+        if (const auto own = beside.first->second.find(name->stem); own != beside.first->second.end())
+            segments.back().events = own->second;
+    }
+    for (const fs::path& folder : folders) {
+        if (fs::is_directory(folder))
+            reportOrphans(eventsIn(folder), segments, issues);
     }
     std::sort(segments.begin(), segments.end(), [](const SpoolSegment& a, const SpoolSegment& b) {
         return std::tie(a.name.startNs, a.name.pid, a.name.processKey, a.path)
@@ -165,6 +246,7 @@ Result<std::unique_ptr<SpoolProcess>> readProcess(
         bytesRead));
     if (!any)
         GD_TRY(checkOwner(segment));
+    readEventsOf(segment, *process, decoder, issues, bytesRead);
     readRingOf(segment, *process, decoder, issues, bytesRead);
     if (process->raw.records == 0) {
         issues.dataLoss("empty_segment", 1,

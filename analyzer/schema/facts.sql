@@ -251,7 +251,8 @@ CREATE TABLE stale_pointer (
   capture_stack_id INTEGER, -- where the graph was captured
   confidence TEXT NOT NULL, -- 'high' freed in the driver | 'medium' freed in the framework's cache | 'low' overlap only
   alloc_place TEXT, -- file:line in function where it was allocated, NULL unknown
-  owner_place TEXT -- the same of the allocation that holds the address now
+  owner_place TEXT, -- the same of the allocation that holds the address now
+  known INTEGER NOT NULL -- 0: no launch after the free was seen, but not all launches were recorded
 ) STRICT;
 
 -- Whether it can be told, for each executable that was launched, that the memory it points to is still its own.

@@ -69,7 +69,6 @@ Result<Control> Control::create(const std::filesystem::path& spool, const Start&
     page->level = static_cast<std::uint32_t>(start.level);
     page->parentPid = static_cast<std::uint32_t>(getpid());
     page->redact = start.redact ? 1 : 0;
-    page->maxEventBytes = start.maxEventBytes;
     page->startNs = start.countsFromNow ? monotonicNs() : 0;
     page->wantedLevel = page->level;
     // A longer pattern is only missing in `ctl report`; processes get it from their environment.

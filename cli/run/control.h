@@ -22,7 +22,6 @@ public:
     struct Start {
         raw::RecordingLevel level = raw::RecordingLevel::Standard;
         bool redact = false;
-        std::uint64_t maxEventBytes = 0; // per process, 0 = unlimited
         bool countsFromNow = false; // windows in time count from this moment, not from each process's start
         std::string stepRange;
         std::string windows; // value of raw::kEnvWindow

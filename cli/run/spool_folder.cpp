@@ -94,7 +94,7 @@ bool isAlive(std::int64_t pid) {
 
 // <host>.<pid>.<start>.<random>, and the host may hold dots: count from the end.
 std::optional<SegmentStem> parseStem(const fs::path& file) {
-    SegmentStem segment{file.stem().string(), {}, 0};
+    SegmentStem segment{file.stem().string(), {}, 0, 0};
     std::string rest = segment.stem;
     rest.resize(std::min(rest.rfind('.'), rest.size())); // random
     rest.resize(std::min(rest.rfind('.'), rest.size())); // start
@@ -218,11 +218,22 @@ std::vector<std::pair<std::int64_t, int>> SpoolFolder::ends() const {
 
 std::vector<SegmentStem> segmentsIn(const fs::path& spool) {
     std::vector<SegmentStem> out;
-    for (const fs::path& file : entries(spool)) {
+    const std::vector<fs::path> files = entries(spool);
+    for (const fs::path& file : files) {
         if (file.extension() != raw::kSegmentSuffix)
             continue;
-        if (auto segment = parseStem(file))
-            out.push_back(std::move(*segment));
+        auto segment = parseStem(file);
+        if (!segment)
+            continue;
+        for (const fs::path& part : files) {
+            const std::string name = part.filename().string();
+            std::error_code error;
+            const auto bytes = name.starts_with(segment->stem + ".") && part.extension() != raw::kRingSuffix
+                ? fs::file_size(part, error)
+                : 0;
+            segment->bytes += error ? 0 : bytes;
+        }
+        out.push_back(std::move(*segment));
     }
     return out;
 }

@@ -67,6 +67,7 @@ struct SegmentStem {
     std::string stem;
     std::string host;
     std::int64_t pid = 0;
+    std::uint64_t bytes = 0; // with its events
 };
 std::vector<SegmentStem> segmentsIn(const std::filesystem::path& spool);
 

@@ -34,7 +34,6 @@ struct ControlPage {
     std::uint32_t generation; ///< grows with every change, stored last with release order, atomic
     std::uint32_t parentPid;
     std::uint32_t redact; ///< 1: command lines, paths and names are to be redacted by the importer
-    std::uint64_t maxEventBytes; ///< per process; 0 = unlimited
     std::int64_t startNs; ///< CLOCK_MONOTONIC of the run's start; 0: each process counts from its own
     std::uint32_t wantedLevel; ///< RecordingLevel of the run, to which `ctl start` returns
     std::uint32_t manual; ///< 1: `ctl` decides, windows of the command line no longer apply; atomic

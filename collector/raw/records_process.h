@@ -27,7 +27,8 @@ static_assert(Record<ProcessStart>);
 /// A named fact about the process. Keys in use: command_line, executable, host, working_directory, rank,
 /// world_size, local_rank, launcher, job_id, runtime (name given to attach), driver_version,
 /// cuda_runtime_version, cupti_version, nccl_version, python_version, framework, framework_version,
-/// collector_version, level, ring_path, segment_path.
+/// collector_version, level, ring_path, segment_path. The importer adds events_from_ns (ns of the trace)
+/// where the oldest events were dropped: from then on they are complete.
 struct ProcessFact {
     static constexpr RecordKind kKind = RecordKind::ProcessFact;
     RecordHeader header;

@@ -55,7 +55,8 @@ struct RingHeader {
     std::uint64_t historyRecords; ///< records appended so far, atomic
     std::uint64_t eventRecords; ///< records of drained chunks, atomic
     std::uint32_t closed; ///< 1 when the process closed its session itself
-    std::uint32_t reserved;
+    std::uint32_t
+        historyFull; ///< 1: the history took its share of the size limit, later chunks of it were dropped
     char segmentPath[3072]; ///< the segment file of this ring, 0-terminated
 };
 static_assert(sizeof(RingHeader) <= 4096);

@@ -5,12 +5,17 @@ namespace gd::raw {
 
 // Names inside a spool folder `<spool>/graphdoctor-<uid>/<job key>/` (mode 0700, owner checked):
 //   control                              the control page
-//   <host>.<pid>.<start>.<random>.seg    one segment file a process; the part before ".seg" is the segment
-//   stem
+//   <host>.<pid>.<start>.<random>.seg    one segment file a process: its history lane; the part before ".seg"
+//                                        is the segment stem
+//   <segment stem>.<number>.<since>.events   its event lane, in pieces numbered from 0; <since> is the latest
+//                                        time (CLOCK_MONOTONIC ns) of anything in earlier pieces. Pieces are
+//                                        removed oldest first, so the name of the first one that is there
+//                                        says from when on events are complete.
 // and on tmpfs `<tmpfs>/graphdoctor-<uid>/<segment stem>.ring`.
 // <start> is the process's start in CLOCK_MONOTONIC ns, <random> 16 hex digits = ChunkHeader::processKey.
 inline constexpr char kFolderPrefix[] = "graphdoctor-";
 inline constexpr char kSegmentSuffix[] = ".seg";
+inline constexpr char kEventsSuffix[] = ".events";
 inline constexpr char kRingSuffix[] = ".ring";
 
 // Environment of the injected library, set by `graphdoctor run`.
@@ -23,6 +28,9 @@ inline constexpr char kEnvStepRange[]
     = "GRAPHDOCTOR_STEP_RANGE"; ///< --step-range: matching ranges go to history
 inline constexpr char kEnvWindow[]
     = "GRAPHDOCTOR_WINDOW"; ///< "delay=NS,duration=NS" (either alone) or "steps=A:B" (inclusive; B may lack)
+inline constexpr char kEnvLimits[]
+    = "GRAPHDOCTOR_LIMITS"; ///< "size=BYTES,keep=BYTES,keep_ns=NS" a process, each may lack: history and
+                            ///< events together; the latest events that are kept, by size and by time
 inline constexpr char kEnvParentHost[] = "GRAPHDOCTOR_PARENT_HOST"; ///< host of `graphdoctor run`
 inline constexpr char kEnvRemoteSpool[]
     = "GRAPHDOCTOR_REMOTE_SPOOL"; ///< <output>.spool, for processes elsewhere

@@ -7,6 +7,6 @@ namespace gd::raw {
 
 /// Version of everything in `collector/raw`. Change it with every change of a record, a chunk or the ring: an
 /// importer refuses files of a newer version by name and reads older ones.
-inline constexpr std::uint16_t kRawVersion = 2;
+inline constexpr std::uint16_t kRawVersion = 3;
 
 } // namespace gd::raw

@@ -4,6 +4,8 @@
 #include "collector/session/session.h"
 #include "collector/session/system.h"
 
+#include <algorithm>
+#include <climits>
 #include <cstring>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -33,18 +35,45 @@ void sleepOn(std::atomic<std::uint32_t>& word, std::int64_t ns) noexcept {
     word.store(0, std::memory_order_relaxed);
 }
 
-std::uint64_t countRecords(const char* payload, std::uint32_t bytes) noexcept {
+struct Contents {
     std::uint64_t records = 0;
+    std::int64_t untilNs = 0; ///< events: latest time in it
+};
+
+/// Every event begins with a time; those that last, with their end after it.
+std::int64_t endOf(const char* record, std::uint16_t kind) noexcept {
+    switch (static_cast<raw::RecordKind>(kind)) {
+    case raw::RecordKind::ApiCall:
+    case raw::RecordKind::Kernel:
+    case raw::RecordKind::Memcpy:
+    case raw::RecordKind::Memset:
+    case raw::RecordKind::GraphTrace:
+    case raw::RecordKind::Sync:
+        record += sizeof(std::int64_t);
+        break;
+    default:
+        break;
+    }
+    std::int64_t timeNs = 0;
+    std::memcpy(&timeNs, record + sizeof(raw::RecordHeader), sizeof timeNs);
+    return timeNs;
+}
+
+Contents lookInto(const char* payload, std::uint32_t bytes, bool isEvents) noexcept {
+    Contents found;
     for (std::uint32_t at = 0; at + sizeof(raw::RecordHeader) <= bytes;) {
         raw::RecordHeader header{};
         std::memcpy(&header, payload + at, sizeof header);
         if (header.size8 == 0) {
             break;
         }
+        if (isEvents && header.size8 >= 3) {
+            found.untilNs = std::max(found.untilNs, endOf(payload + at, header.kind));
+        }
         at += header.size8 * 8u;
-        ++records;
+        ++found.records;
     }
-    return records;
+    return found;
 }
 
 } // namespace
@@ -96,12 +125,23 @@ void Drainer::loop() noexcept {
 
 unsigned Drainer::drainOnce() noexcept {
     Ring& ring = m_session.ring;
-    unsigned written = 0;
+    unsigned count = 0;
     for (std::uint32_t i = 0; i < ring.chunkCount(); ++i) {
         const std::uint32_t state = std::atomic_ref(ring.slot(i).state).load(std::memory_order_acquire);
-        if (state == static_cast<std::uint32_t>(ChunkState::Full) && drain(i)) {
-            ++written;
+        if (state == static_cast<std::uint32_t>(ChunkState::Full)) {
+            m_full[count++] = i;
         }
+    }
+    // In the order in which they were begun: where only the latest events are kept, the oldest go first.
+    std::sort(m_full, m_full + count, [&ring](std::uint32_t left, std::uint32_t right) {
+        const auto sequence = [&ring](std::uint32_t index) {
+            return reinterpret_cast<const ChunkHeader*>(ring.chunkAt(index))->chunkSequence;
+        };
+        return sequence(left) < sequence(right);
+    });
+    unsigned written = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        written += drain(m_full[i]) ? 1 : 0;
     }
     return written;
 }
@@ -164,34 +204,61 @@ bool Drainer::drainSlices(std::uint32_t index) noexcept {
 bool Drainer::write(const ChunkHeader& header, const char* payload) noexcept {
     raw::RingHeader& ringHeader = m_session.ring.header();
     const bool isEvents = header.lane == static_cast<std::uint8_t>(Lane::Events);
-    const std::uint64_t records = countRecords(payload, header.usedBytes);
-    const raw::ControlPage* control = m_session.control.load(std::memory_order_acquire);
-    const std::uint64_t limit = isEvents && control != nullptr ? control->maxEventBytes : 0;
-    if (limit != 0 && m_session.segment.bytes() > limit) {
-        raw::LossCounters& loss = ringHeader.loss[static_cast<int>(Lane::Events)];
+    const auto [records, untilNs] = lookInto(payload, header.usedBytes, isEvents);
+    SegmentWriter& history = m_session.segment;
+    EventSegments& events = m_session.events;
+    if (!isEvents && isHistoryFull(sizeof header + header.usedBytes)) {
+        raw::LossCounters& loss = ringHeader.loss[static_cast<int>(Lane::History)];
         std::atomic_ref(loss.droppedRecords).fetch_add(records, std::memory_order_relaxed);
         std::atomic_ref(loss.droppedBytes).fetch_add(header.usedBytes, std::memory_order_relaxed);
-        if (!m_saidLimit) {
-            m_saidLimit = true;
-            writeIssue(m_session, raw::IssueSeverity::DataLoss, "size_limit_reached",
-                "the size limit of this process was reached: later events were dropped, history goes on");
-        }
         return true;
     }
-    if (!m_session.segment.append(header, payload)) {
+    const bool done = isEvents
+        ? events.append(header, payload, std::min(untilNs, monotonicNs()), history.bytes())
+        : history.append(header, payload);
+    if (!done) {
         std::atomic_ref(ringHeader.loss[header.lane].failedWrites).fetch_add(1, std::memory_order_relaxed);
-        char why[160];
-        formatInto(
-            why, "cannot write ", m_session.identity.segmentPath, ": ", errorText(m_session.segment.error()));
+        char why[PATH_MAX + 160];
+        formatInto(why, "cannot write ", isEvents ? events.path() : m_session.identity.segmentPath, ": ",
+            errorText(isEvents ? events.error() : history.error()));
         writeIssue(m_session, raw::IssueSeverity::DataLoss, "segment_write_failed", why);
         stopCollecting(m_session, why);
         return false;
     }
-    std::atomic_ref(ringHeader.segmentBytes).store(m_session.segment.bytes(), std::memory_order_release);
     if (isEvents) {
         std::atomic_ref(ringHeader.eventRecords).fetch_add(records, std::memory_order_relaxed);
+        sayFirstRemoval();
+    } else {
+        std::atomic_ref(ringHeader.segmentBytes).store(history.bytes(), std::memory_order_release);
     }
     return true;
+}
+
+// Whether `bytes` more of history would pass its share of the size limit. From then on nothing of it is
+// written: what is said about that stands in the ring.
+bool Drainer::isHistoryFull(std::uint64_t bytes) noexcept {
+    const std::uint64_t limit = m_session.events.limits().historyBytes();
+    std::atomic_ref full(m_session.ring.header().historyFull);
+    if (limit != 0 && m_session.segment.bytes() + bytes > limit) {
+        full.store(1, std::memory_order_relaxed);
+    }
+    return full.load(std::memory_order_relaxed) != 0;
+}
+
+void Drainer::sayFirstRemoval() noexcept {
+    const SizeLimits& limits = m_session.events.limits();
+    if (m_saidRemoval || m_session.events.removed() == 0) {
+        return;
+    }
+    m_saidRemoval = true;
+    const bool wanted = limits.keptBytes != 0 || limits.keptNs != 0;
+    writeIssue(m_session, wanted ? raw::IssueSeverity::Info : raw::IssueSeverity::DataLoss,
+        "older_events_dropped",
+        wanted
+            ? "only the latest events of this process were kept, as --keep-last asked; its history is "
+              "complete"
+            : "the size limit of this process was reached (--max-size): its oldest events were dropped, the "
+              "latest and its history were kept");
 }
 
 void Drainer::reclaimIdle(std::int64_t nowNs, bool all) noexcept {

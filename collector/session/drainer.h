@@ -26,6 +26,8 @@ private:
     bool drainHistory(std::uint32_t slot) noexcept;
     bool drainSlices(std::uint32_t slot) noexcept;
     bool write(const raw::ChunkHeader& header, const char* payload) noexcept;
+    bool isHistoryFull(std::uint64_t bytes) noexcept;
+    void sayFirstRemoval() noexcept;
     void reclaimIdle(std::int64_t nowNs, bool all) noexcept;
     void noteLosses(std::int64_t nowNs) noexcept;
 
@@ -33,7 +35,8 @@ private:
     std::uint32_t m_committedBytes[raw::kMaxRingChunks] = {}; ///< history chunks: verified so far
     std::uint64_t m_losses[2] = {};
     std::uint32_t m_flushSeen = 0;
-    bool m_saidLimit = false;
+    std::uint32_t m_full[raw::kMaxRingChunks] = {}; ///< scratch of one pass
+    bool m_saidRemoval = false;
 };
 
 } // namespace gd::session

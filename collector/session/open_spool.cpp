@@ -230,7 +230,10 @@ SessionState* openSpool(std::uint64_t parentKey) noexcept {
     options.firstHistorySequence = kFirstRecords;
     options.firstHistoryChunk = 1;
     auto* first = new (chunkMemory) FirstChunk;
-    bool ok = session->segment.open(identity.segmentPath) && openRing(*session, options, stem);
+    bool ok = session->segment.open(identity.segmentPath)
+        && session->events.open(
+            identity.segmentPath, SizeLimits::from(getenv(raw::kEnvLimits)), identity.startNs)
+        && openRing(*session, options, stem);
     if (ok) {
         first->add(processStart(identity));
         first->fact(identity.startNs, "ring_path", identity.ringPath);
@@ -242,6 +245,7 @@ SessionState* openSpool(std::uint64_t parentKey) noexcept {
         formatInto(text, "cannot create ", identity.segmentPath, " and its ring: ", errorText(errno),
             "; nothing is recorded in this process");
         complain(text);
+        session->events.remove();
         removeFiles(identity);
         return nullptr;
     }

@@ -21,9 +21,19 @@ bool exceedsLimit(std::uint64_t bytes) noexcept {
 
 bool SegmentWriter::open(const char* path) noexcept {
     m_fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    m_error = 0;
+    m_bytes = 0;
     m_path = path;
     m_file.remember(m_fd);
     return m_fd >= 0;
+}
+
+void SegmentWriter::close() noexcept {
+    if (m_file.holdsFor(m_fd)) {
+        ::close(m_fd);
+    }
+    m_fd = -1;
+    m_path = nullptr;
 }
 
 bool SegmentWriter::hasDescriptor() noexcept {
@@ -33,7 +43,7 @@ bool SegmentWriter::hasDescriptor() noexcept {
     // The number may be a file of the job's by now: left alone.
     m_fd = ::open(m_path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (m_fd >= 0 && !m_file.holdsFor(m_fd)) {
-        close(m_fd);
+        ::close(m_fd);
         m_fd = -1;
         errno = ESTALE;
     }

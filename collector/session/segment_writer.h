@@ -19,6 +19,8 @@ public:
     /// Appends a chunk: `header` with usedBytes set, its checksum is computed here. After an error the file
     /// is cut back to its last whole chunk and nothing more is written: false, error() says why.
     bool append(const raw::ChunkHeader& header, const void* payload) noexcept;
+    /// Ends the file; open() may begin another one.
+    void close() noexcept;
     /// Bytes that are completely written.
     std::uint64_t bytes() const noexcept { return m_bytes; }
     /// errno of the first failed write, 0 = none.

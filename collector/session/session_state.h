@@ -4,6 +4,7 @@
 #include "collector/raw/control_page.h"
 #include "collector/raw/records_coverage.h"
 #include "collector/session/capture_machine.h"
+#include "collector/session/event_segments.h"
 #include "collector/session/flat_map.h"
 #include "collector/session/framework_note.h"
 #include "collector/session/interner.h"
@@ -59,6 +60,7 @@ private:
 struct GraphNote {
     std::uint64_t capture; ///< it came from this capture
     std::uint32_t nodes;
+    bool nodesChanged; ///< executable: a call gave one of its nodes new parameters
 };
 
 /// Where this process's record lies and who it is.
@@ -82,7 +84,8 @@ struct SessionState {
 
     Identity identity;
     Ring ring;
-    SegmentWriter segment;
+    SegmentWriter segment; ///< the history lane
+    EventSegments events;
     Interner strings;
     CaptureHistory captureHistory{ring};
 

@@ -161,6 +161,26 @@ bool concernsCaptures(const gd_rt_api& call) noexcept {
     return klass == GD_API_CLASS_EDGE || (klass == GD_API_CLASS_CAPTURE && !inspectsCapture(call.api));
 }
 
+/// From the first such call on, the parameters of an executable are no longer those of its graph. Whoever
+/// judges its launches must know that even when the events of that time are gone.
+bool isFirstNodeChange(SessionState& session, const gd_rt_api& call) noexcept {
+    switch (call.api) {
+    case GD_API_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS:
+    case GD_API_GRAPH_EXEC_MEMCPY_NODE_SET_PARAMS:
+    case GD_API_GRAPH_EXEC_NODE_SET_PARAMS:
+        break;
+    default:
+        return false;
+    }
+    SpinGuard guard(session.graphLock);
+    GraphNote* note = session.execs.find(call.exec);
+    const bool isFirst = note != nullptr && !note->nodesChanged;
+    if (isFirst) {
+        note->nodesChanged = true;
+    }
+    return isFirst;
+}
+
 void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call, const OpenCall& enter,
     std::int64_t endNs, std::int32_t result) noexcept {
     raw::ApiCall record{};
@@ -174,7 +194,8 @@ void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call
     record.result = static_cast<std::int16_t>(result);
     record.api = static_cast<std::uint16_t>(call.api);
     record.device = static_cast<std::uint16_t>(call.device);
-    if (result != 0 && result != kNotReady) {
+    const bool failed = result != 0 && result != kNotReady;
+    if (failed || (result == 0 && isFirstNodeChange(session, call))) {
         record.thread = static_cast<std::uint16_t>(thread.lane.thread);
         session.ring.appendHistory(record);
     } else {

@@ -36,6 +36,7 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.step, s.confidence,
   w.known AS watched
 FROM stale_pointer AS s
 LEFT JOIN memory_watch AS w ON w.process_id = s.process_id AND w.exec_id = s.exec_id
+WHERE s.known
 ORDER BY s.process_id, s.exec_id, s.allocation_id;
 -- test: fires with the owner, and where the memory was freed
 INSERT INTO stale_pointer (process_id, exec_id, graph_name, node_name, param, role, bytes, replays,

@@ -80,7 +80,10 @@ TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
     expectRefusal(call({"run"}), 2, "a command is expected");
     expectRefusal(call({"run", "--levle", "full", "--", "true"}), 2, "--levle");
     expectRefusal(call({"run", "--level", "off", "--", "true"}), 2, "off");
-    expectRefusal(call({"run", "--keep-last", "60s", "--", "true"}), 2, "--keep-last is not in this version");
+    expectRefusal(call({"run", "--keep-last", "some", "--", "true"}), 2, "a duration such as 60s or a size");
+    expectRefusal(call({"run", "--keep-last", "0s", "--", "true"}), 2, "nothing would be kept");
+    expectRefusal(call({"run", "--keep-last", "1kB", "--", "true"}), 2, "--keep-last 1kB: at least 1MB");
+    expectRefusal(call({"run", "--max-size", "0B", "--", "true"}), 2, "--max-size 0B: at least 1MB");
     expectRefusal(call({"run", "--self-check", "--", "true"}), 2, "--self-check is not in this version");
     expectRefusal(call({"run", "--report", "html", "--", "true"}), 2, "writes no html");
     expectRefusal(call({"run", "-o", "%z.gdt", "--", "true"}), 2, "after % one of");

@@ -81,6 +81,35 @@ TEST(Run, ACommandWithoutARuntimeLeavesATraceThatSaysSo) {
     EXPECT_TRUE(shop.spools().empty());
 }
 
+// The latest steps are judged, the earlier ones are known to have been there, and nothing is called a loss.
+TEST(Run, KeepsTheLatestEventsOfALongJob) {
+    const Workshop shop;
+    const ProgramEnd end
+        = shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--level", "full", "--keep-last", "1MB"},
+            {"--steps", "1500", "--layers", "1", "--hidden", "32", "--seq-len", "16", "--micro-batch-size",
+                "1"}));
+    ASSERT_EQ(end.status, 0) << end.err;
+    const auto report = reportOf(shop, shop.file("x.gdt"));
+    ASSERT_EQ(report["issues"].size(), 1u) << report["issues"];
+    EXPECT_EQ(report["issues"][0]["code"], "older_events_dropped");
+    EXPECT_EQ(report["issues"][0]["severity"], "info");
+    EXPECT_TRUE(report["findings"].empty()) << report["findings"];
+    const auto ask = [&shop](const std::string& sql) {
+        const ProgramEnd answer
+            = shop.run(graphdoctor({"query", shop.file("x.gdt"), sql, "--format", "csv"}));
+        return answer.out.substr(answer.out.find('\n') + 1);
+    };
+    EXPECT_EQ(ask("SELECT count(*) FROM step"), "1500\n");
+    EXPECT_EQ(ask("SELECT count(*) > 100 AND count(*) < 1400 FROM step WHERE kind = 'outside'"), "1\n");
+    EXPECT_EQ(ask("SELECT count(*) FROM step AS s WHERE kind = 'steady' AND start_ns < (SELECT CAST(value AS "
+                  "INTEGER) "
+                  "FROM process_fact WHERE key = 'events_from_ns')"),
+        "0\n");
+    // Every step that is judged holds all its replays.
+    EXPECT_EQ(ask("SELECT min(replays) = max(replays) AND min(replays) > 0 FROM step WHERE kind = 'steady'"),
+        "1\n");
+}
+
 TEST(Run, AGateThatCannotBeJudgedGives91) {
     const Workshop shop;
     EXPECT_EQ(record(shop, {"--fail-on", "error"}, {"true"}).status, 91);

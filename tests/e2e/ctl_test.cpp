@@ -99,7 +99,7 @@ TEST(Ctl, AJobThatWasStoppedStatesWhatRecordingCost) {
             std::uintmax_t sum = 0;
             for (const fs::path& spool : job.shop().spools()) {
                 for (const auto& file : fs::directory_iterator(spool))
-                    sum += file.path().extension() == ".seg" ? file.file_size() : 0;
+                    sum += file.path().extension() == ".events" ? file.file_size() : 0;
             }
             return sum;
         };

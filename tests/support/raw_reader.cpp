@@ -4,6 +4,8 @@
 #include "collector/raw/records_process.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 namespace gd::test {
@@ -18,6 +20,32 @@ std::string contents(const std::string& path) {
     return text;
 }
 
+struct EventsPiece {
+    std::string path;
+    std::uint64_t number;
+    std::int64_t sinceNs;
+};
+
+/// <segment stem>.<number>.<since>.events, by number.
+std::vector<EventsPiece> piecesOf(const std::string& segment) {
+    const std::filesystem::path path(segment);
+    const std::string prefix = path.stem().string() + ".";
+    std::vector<EventsPiece> pieces;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
+        const std::string name = entry.path().filename().string();
+        unsigned long long number = 0;
+        long long sinceNs = 0;
+        if (name.starts_with(prefix) && name.ends_with(".events")
+            && std::sscanf(name.c_str() + prefix.size(), "%llu.%lld", &number, &sinceNs) == 2) {
+            pieces.push_back({entry.path().string(), number, sinceNs});
+        }
+    }
+    std::sort(pieces.begin(), pieces.end(),
+        [](const EventsPiece& a, const EventsPiece& b) { return a.number < b.number; });
+    return pieces;
+}
+
 bool bySequence(const RawRecord& left, const RawRecord& right) {
     return left.sequence < right.sequence;
 }
@@ -25,9 +53,20 @@ bool bySequence(const RawRecord& left, const RawRecord& right) {
 } // namespace
 
 RawSpool::RawSpool(const std::string& segment, const std::string& ring)
-    : m_segment(contents(segment))
-    , m_ring(contents(ring)) {
-    readSegment();
+    : m_ring(contents(ring)) {
+    const std::vector<EventsPiece> pieces = piecesOf(segment);
+    m_files.reserve(1 + pieces.size()); // records point into it
+    m_files.push_back(contents(segment));
+    for (const EventsPiece& piece : pieces) {
+        m_files.push_back(contents(piece.path));
+        eventBytes += m_files.back().size();
+    }
+    if (!pieces.empty() && pieces.front().number != 0) {
+        eventsFromNs = pieces.front().sinceNs;
+    }
+    for (const std::string& file : m_files) {
+        readFile(file);
+    }
     readRing();
     std::sort(history.begin(), history.end(), bySequence);
     for (auto& [thread, records] : events) {
@@ -52,12 +91,12 @@ void RawSpool::addChunk(const raw::ChunkHeader& chunk, const char* payload, std:
     }
 }
 
-void RawSpool::readSegment() {
-    for (std::size_t at = 0; at + sizeof(raw::ChunkHeader) <= m_segment.size();) {
+void RawSpool::readFile(const std::string& file) {
+    for (std::size_t at = 0; at + sizeof(raw::ChunkHeader) <= file.size();) {
         raw::ChunkHeader chunk{};
-        std::memcpy(&chunk, m_segment.data() + at, sizeof chunk);
-        const char* payload = m_segment.data() + at + sizeof chunk;
-        if (chunk.magic != raw::kChunkMagic || at + sizeof chunk + chunk.usedBytes > m_segment.size()
+        std::memcpy(&chunk, file.data() + at, sizeof chunk);
+        const char* payload = file.data() + at + sizeof chunk;
+        if (chunk.magic != raw::kChunkMagic || at + sizeof chunk + chunk.usedBytes > file.size()
             || raw::chunkChecksum(payload, chunk.usedBytes) != chunk.checksum) {
             return;
         }

@@ -31,8 +31,9 @@ struct RawRecord {
     }
 };
 
-/// Everything that one process left behind: its segment, then what only the ring holds. Written straight from
-/// the description in collector/raw, apart from the importer, so that the two check each other.
+/// Everything that one process left behind: its segment, the events beside it, then what only the ring holds.
+/// Written straight from the description in collector/raw, apart from the importer, so that the two check
+/// each other.
 class RawSpool {
 public:
     explicit RawSpool(const std::string& segment, const std::string& ring);
@@ -40,7 +41,9 @@ public:
     std::vector<RawRecord> history; ///< by sequence
     std::map<raw::ThreadRef, std::vector<RawRecord>> events; ///< by sequence
     raw::RingHeader header{}; ///< all zero when there is no ring
-    unsigned segmentChunks = 0;
+    unsigned segmentChunks = 0; ///< of the segment and the events
+    std::int64_t eventsFromNs = 0; ///< from the names: 0 = no events were dropped
+    std::uint64_t eventBytes = 0; ///< of all pieces
     unsigned ringChunks = 0; ///< chunks and slices that only the ring holds
 
     template <raw::Record R> std::vector<R> all(const std::vector<RawRecord>& records) const {
@@ -68,10 +71,10 @@ public:
 
 private:
     void addChunk(const raw::ChunkHeader& header, const char* payload, std::uint32_t usedBytes);
-    void readSegment();
+    void readFile(const std::string& file);
     void readRing();
 
-    std::string m_segment;
+    std::vector<std::string> m_files; ///< the segment and the pieces of the event lane
     std::string m_ring;
     std::set<std::pair<int, std::uint64_t>> m_seen;
 };

@@ -92,10 +92,6 @@ void SpoolBuilder::requestFlush() {
     std::atomic_ref(page()->generation).fetch_add(1, std::memory_order_release);
 }
 
-void SpoolBuilder::setMaxEventBytes(std::uint64_t bytes) {
-    page()->maxEventBytes = bytes;
-}
-
 int SpoolBuilder::start(const std::function<void()>& body, Ending ending) {
     const int child = fork();
     if (child != 0) {

@@ -35,7 +35,6 @@ public:
     void startByHand();
     void stopByHand();
     void requestFlush();
-    void setMaxEventBytes(std::uint64_t bytes);
 
     /// Runs `body` in a child and waits. The child then leaves by _exit(0) or kills itself with SIGKILL.
     /// Returns the wait status; a body that throws ends with exit status 99.

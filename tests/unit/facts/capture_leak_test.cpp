@@ -22,6 +22,27 @@ TEST(CaptureLeak, AKernelOnAStreamThatDoesNotCapture) {
     EXPECT_EQ(trace.number("SELECT replays_after FROM capture_leak"), 2);
 }
 
+// Where the oldest events were dropped, so may have been what tells a leak from a first launch.
+TEST(CaptureLeak, WithoutTheEventsOfItsWarmupALeakIsNotKnown) {
+    TraceBuilder trace;
+    trace.sql("INSERT INTO process_fact VALUES (1, 'events_from_ns', '90')");
+    trace.capturedGraph(1, 100, 500, {"gemm"});
+    trace.launch(1, "scale", 200, 210, 220, {.stream = 9});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT in_warmup || ' ' || known FROM capture_leak"), "0 0");
+}
+
+// The same for a capture that lies in that time as a whole.
+TEST(CaptureLeak, ACaptureWhoseEventsWereDroppedIsNotKnown) {
+    TraceBuilder trace;
+    trace.sql("INSERT INTO process_fact VALUES (1, 'events_from_ns', '600')");
+    trace.coverage("launch_callbacks", "absent", 0, 600);
+    trace.coverage("launch_callbacks", "complete", 600);
+    trace.capturedGraph(1, 100, 500, {"gemm"});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT group_concat(known) FROM capture_leak"), "0");
+}
+
 TEST(CaptureLeak, MembersOtherThreadsAndFailedLaunchesAreNone) {
     TraceBuilder trace;
     trace.capture(100, {.endNs = 500});

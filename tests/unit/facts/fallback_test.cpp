@@ -58,6 +58,16 @@ TEST_F(FallbackTest, ShapesThatNeverGetAGraphHitALimit) {
     EXPECT_EQ(number("cost_ns"), 5 * (2'990 * kUs - 1'998 * kUs));
 }
 
+// Outside a window launches of graphs are recorded, kernels are not: such steps count on neither side.
+TEST_F(FallbackTest, StepsOutsideTheRecordingDoNotDilute) {
+    addGraphs();
+    addRuns([](int i) { return i >= 10 && i % 4 == 3 ? 5 : 0; });
+    trace.sql("INSERT INTO recording_state VALUES (1, 0, 'history', 0), (1, 105000000, 'standard', 1)");
+    build(trace);
+    EXPECT_EQ(number("eager_runs"), 3);
+    EXPECT_EQ(number("graph_runs"), 7 + 3) << "and those of the warm-up";
+}
+
 TEST_F(FallbackTest, AlsoWithoutAnyRanges) {
     addGraphs();
     addRuns([](int i) { return i % 4 == 3 ? 5 : 0; }, false);

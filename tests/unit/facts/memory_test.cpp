@@ -75,6 +75,24 @@ TEST_F(StalePointerTest, NobodyOwnsItNow) {
     EXPECT_TRUE(trace.isNull("SELECT owner_allocation_id FROM stale_pointer"));
 }
 
+// The memory was freed while the executable lived on, and nobody knows whether it was launched then.
+TEST_F(StalePointerTest, WithoutTheLaunchesAfterwardsItIsNotKnown) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 31 * kUs}));
+    trace.coverage("callbacks", "partial", 0, 100 * kUs);
+    trace.coverage("callbacks", "complete", 100 * kUs);
+    build(trace);
+    EXPECT_EQ(
+        trace.text("SELECT known || ' ' || replays || ' ' || start_ns FROM stale_pointer"), "0 0 31000");
+}
+
+TEST_F(StalePointerTest, AnExecutableThatWentBeforeItsMemoryIsFine) {
+    pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 35 * kUs}));
+    trace.sql("UPDATE graph_exec SET destroyed_ns = 33000");
+    trace.coverage("callbacks", "partial", 0, 100 * kUs);
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
 TEST_F(StalePointerTest, FreedAfterTheLastReplay) {
     pointInto(trace.allocation(0x1000, 256, 50, {.freeNs = 31 * kUs}));
     build(trace);

@@ -229,6 +229,17 @@ TEST(StepFact, StepsOutsideTheRecordingWindowsAreNotSteady) {
     EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 3);
 }
 
+TEST(StepFact, StepsWhoseEventsWereDroppedAreNotSteady) {
+    TraceBuilder trace;
+    for (int i = 0; i < 12; ++i)
+        trace.range(1, "step", i * 100, i * 100 + 90);
+    trace.sql("INSERT INTO process_fact VALUES (1, 'events_from_ns', '750')");
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT group_concat(kind) FROM step"),
+        "warmup,warmup,warmup,outside,outside,outside,outside,outside,steady,steady,steady,steady");
+    EXPECT_EQ(trace.number("SELECT start_ns FROM steady_state"), 800);
+}
+
 TEST(StepFact, WithoutAnyWindowTheHistoryIsEnough) {
     TraceBuilder trace;
     for (int i = 0; i < 6; ++i)

@@ -3,6 +3,8 @@
 #include "analyzer/import/importer.h"
 #include "analyzer/store/trace.h"
 
+#include "collector/raw/chunk.h"
+#include "collector/session/session.h"
 #include "collector/session/sink.h"
 #include "tests/support/spool_builder.h"
 
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -47,6 +50,12 @@ protected:
 
     test::SpoolBuilder m_spool;
 };
+
+// Waits (in a child) for the collector's threads, at most 10 s.
+template <class Condition> void eventually(Condition condition) {
+    for (int i = 0; i < 2000 && !condition(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
 
 void call(std::uint32_t api, std::int32_t result, std::uint64_t correlation) {
     gd_rt_api info{};
@@ -100,6 +109,83 @@ TEST_F(CollectorSpool, ACallThatNeverReturned) {
     EXPECT_EQ(one("SELECT a.name FROM api_call JOIN api AS a USING (api_id) WHERE end_ns IS NULL"),
         "cuCtxSynchronize");
     EXPECT_EQ(one("SELECT ended FROM process"), "unknown");
+}
+
+// The oldest events go, the history stays: what the trace holds is complete from the time that it names.
+TEST_F(CollectorSpool, KeepsTheLatestEventsAndSaysSinceWhen) {
+    constexpr std::uint64_t kCalls = 60'000;
+    m_spool.setVariable("GRAPHDOCTOR_LIMITS", "size=100000000,keep=600000");
+    m_spool.setVariable("GRAPHDOCTOR_RING_BYTES", "67108864");
+    ASSERT_EQ(m_spool.run([] {
+        gd_rt_memory memory{};
+        memory.size = sizeof memory;
+        memory.kind = GD_RT_MEMORY_DEVICE;
+        memory.bytes = 64;
+        for (std::uint64_t i = 1; i <= kCalls; ++i) {
+            call(GD_API_EVENT_RECORD, 0, i);
+            memory.ptr = i * 64;
+            if (i % 1000 == 0)
+                sink::alloc(memory);
+            // No faster than the drainer writes.
+            if (i % 4000 == 0)
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        eventually([] { return session::currentSession()->events.removed() != 0; });
+    }),
+        0);
+    import();
+    const std::int64_t kept = std::stoll(one("SELECT count(*) FROM api_call"));
+    EXPECT_LT(kept, static_cast<std::int64_t>(kCalls));
+    EXPECT_GT(kept, 600'000 / 64 / 2);
+    const std::string since = one("SELECT value FROM process_fact WHERE key = 'events_from_ns'");
+    // Without a gap from that time on; some of those before may be there as well.
+    EXPECT_EQ(one("SELECT max(correlation) FROM api_call"), std::to_string(kCalls));
+    EXPECT_EQ(one("SELECT max(correlation) - min(correlation) + 1 = count(*) FROM api_call WHERE start_ns > "
+                  + since),
+        "1");
+    EXPECT_EQ(one("SELECT count(*) > 5000 FROM api_call WHERE start_ns > " + since), "1");
+    EXPECT_EQ(
+        one("SELECT group_concat(state) FROM (SELECT state FROM coverage WHERE source = 'callbacks' AND "
+            "from_ns < "
+            + since + ")"),
+        "absent")
+        << "no source of these tests says that it looks";
+    EXPECT_EQ(one("SELECT count(*) FROM allocation"), std::to_string(kCalls / 1000));
+    EXPECT_EQ(one("SELECT severity FROM trace_issue WHERE code = 'older_events_dropped'"), "info");
+    EXPECT_EQ(one("SELECT count(*) FROM trace_issue WHERE code IN ('missing_records', 'missing_events', "
+                  "'dropped_records', 'unfinished_calls')"),
+        "0");
+}
+
+TEST_F(CollectorSpool, TheHistoryHasItsOwnCap) {
+    m_spool.setVariable("GRAPHDOCTOR_LIMITS", "size=4000000");
+    m_spool.setVariable("GRAPHDOCTOR_RING_BYTES", "67108864");
+    ASSERT_EQ(m_spool.run([] {
+        gd_rt_memory memory{};
+        memory.size = sizeof memory;
+        memory.kind = GD_RT_MEMORY_DEVICE;
+        memory.bytes = 64;
+        std::uint64_t number = 0;
+        eventually([&] {
+            for (int i = 0; i < 2000; ++i) {
+                memory.ptr = ++number * 64;
+                sink::alloc(memory);
+            }
+            return session::currentSession()->ring.header().loss[0].droppedRecords != 0;
+        });
+        call(GD_API_EVENT_RECORD, 0, 1);
+    }),
+        0);
+    std::uintmax_t history = 0;
+    for (const std::string& segment : m_spool.segments())
+        history += std::filesystem::file_size(segment);
+    EXPECT_LE(history, 1'000'000u + 3 * raw::kChunkBytes);
+    import();
+    EXPECT_EQ(one("SELECT severity FROM trace_issue WHERE code = 'history_limit_reached'"), "error");
+    EXPECT_EQ(one("SELECT severity FROM trace_issue WHERE code = 'dropped_records'"), "error");
+    EXPECT_EQ(one("SELECT count(*) FROM trace_issue WHERE code = 'missing_records'"), "0");
+    EXPECT_EQ(one("SELECT count(*) > 0 FROM coverage WHERE source = 'memory' AND state = 'complete'"), "0");
+    EXPECT_EQ(one("SELECT count(*) FROM api_call"), "1") << "events go on";
 }
 
 // How many calls each thread had recorded when the process was killed, in memory that outlives it.

@@ -314,6 +314,32 @@ TEST_F(RoundTrip, RangesArePairedPerThreadAndDomain) {
             "mark||mark|0|45|45", "async||start|0|50|60"));
 }
 
+// Steps lie in the history, other ranges in the events, of which the oldest may be gone: half a range ends no
+// step.
+TEST_F(RoundTrip, StepsEndWithTheirOwnEndWhateverIsMissingInside) {
+    auto& b = builder();
+    const auto range = [&](std::int64_t at, const char* name, raw::RangeOp op, bool isStep) {
+        raw::Range record{};
+        record.timeNs = kStart + at;
+        record.name = *name == '\0' ? 0 : b.string(name);
+        record.op = static_cast<std::uint16_t>(op);
+        record.thread = isStep ? 1 : 0;
+        return record;
+    };
+    b.history(range(10, "step 1", raw::RangeOp::Push, true));
+    b.event(1, range(30, "", raw::RangeOp::Pop, false)); // its start is gone
+    b.history(range(40, "", raw::RangeOp::Pop, true));
+    b.event(1, range(45, "", raw::RangeOp::Pop, false)); // so is this one's, around the step
+    b.history(range(50, "step 2", raw::RangeOp::Push, true));
+    b.event(1, range(60, "inner", raw::RangeOp::Push, false)); // its end is gone
+    b.history(range(90, "", raw::RangeOp::Pop, true));
+    finish();
+    EXPECT_THAT(rows("SELECT n.text, start_ns, end_ns FROM nvtx_range AS r JOIN string AS n ON n.string_id = "
+                     "r.name_id ORDER BY range_id"),
+        ElementsAre("step 1|10|40", "step 2|50|90", "inner|60|90"));
+    EXPECT_EQ(one("SELECT count FROM trace_issue WHERE code = 'unmatched_range_end'"), "2");
+}
+
 TEST_F(RoundTrip, CoverageIntervalsAreClosed) {
     auto& b = builder();
     raw::Coverage coverage{};

@@ -23,14 +23,13 @@ ControlPage pageIn(const std::filesystem::path& folder) {
 TEST(Control, MakesAWholePage) {
     const gd::test::TemporaryFolder folder;
     const auto control
-        = Control::create(folder.path(), {RecordingLevel::Light, true, 123, true, "^mine$", "steps=1"});
+        = Control::create(folder.path(), {RecordingLevel::Light, true, true, "^mine$", "steps=1"});
     ASSERT_TRUE(control);
     const ControlPage page = pageIn(folder.path());
     EXPECT_EQ(page.magic, gd::raw::kControlMagic);
     EXPECT_EQ(page.version, gd::raw::kRawVersion);
     EXPECT_EQ(page.level, static_cast<std::uint32_t>(RecordingLevel::Light));
     EXPECT_EQ(page.redact, 1u);
-    EXPECT_EQ(page.maxEventBytes, 123u);
     EXPECT_GT(page.startNs, 0);
     EXPECT_EQ(control->stepRange(), "^mine$");
     EXPECT_EQ(control->windows(), "steps=1");
@@ -52,7 +51,7 @@ TEST(Control, AChangeOfLevelGrowsTheGeneration) {
 
 TEST(Control, StopsAndStartsByHand) {
     const gd::test::TemporaryFolder folder;
-    auto control = Control::create(folder.path(), {RecordingLevel::Full, false, 0, true, {}, {}});
+    auto control = Control::create(folder.path(), {RecordingLevel::Full, false, true, {}, {}});
     ASSERT_TRUE(control);
     EXPECT_FALSE(control->isManual());
     control->stop(RecordingLevel::History);

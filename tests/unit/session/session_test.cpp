@@ -112,6 +112,37 @@ TEST(Session, RefusesAFolderThatOthersCanEnter) {
     EXPECT_THAT(spool.segments(), testing::IsEmpty());
 }
 
+// Whoever judges launches of an executable must know that its parameters changed, even when the events are
+// gone.
+TEST(Session, TheFirstNewParametersOfAnExecutableAreHistory) {
+    SpoolBuilder spool;
+    ASSERT_EQ(spool.run([] {
+        gd_rt_exec exec{};
+        exec.size = sizeof exec;
+        for (exec.exec = 5; exec.exec < 7; ++exec.exec) {
+            sink::exec(GD_RT_CREATED, exec);
+        }
+        gd_rt_api set{};
+        set.size = sizeof set;
+        set.api = GD_API_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS;
+        for (const std::uint64_t target : {5u, 5u, 6u, 5u, 6u}) {
+            set.exec = target;
+            ++set.correlation;
+            sink::apiEnter(set);
+            sink::apiExit(set, 0);
+        }
+    }),
+        0);
+    std::vector<std::uint64_t> early;
+    const RawSpool raw = read(spool);
+    for (const raw::ApiCall& call : raw.historyOf<raw::ApiCall>()) {
+        early.push_back(call.correlation);
+        EXPECT_NE(call.thread, 0u);
+    }
+    EXPECT_THAT(early, testing::ElementsAre(1u, 3u));
+    EXPECT_EQ(raw.eventsOf<raw::ApiCall>().size(), 3u);
+}
+
 TEST(Session, ThreadsGetNumbersAndTheirOwnSequences) {
     SpoolBuilder spool;
     ASSERT_EQ(spool.run(
@@ -384,11 +415,11 @@ TEST(Session, FilesOfAJobThatClosesAllDescriptorsAreLeftAlone) {
         for (int i = 0; i < 16; ++i) {
             last = open(theirs.c_str(), O_RDWR | O_CREAT, 0600); // the numbers are taken again
         }
-        const std::uint64_t before = currentSession()->segment.bytes();
+        const std::uint64_t before = currentSession()->events.bytes();
         for (std::uint64_t i = 2; i < 20'000; ++i) {
             call(GD_API_LAUNCH_KERNEL, 0, i);
         }
-        if (last < 0 || !eventually([before] { return currentSession()->segment.bytes() > before; })) {
+        if (last < 0 || !eventually([before] { return currentSession()->events.bytes() > before; })) {
             _exit(1);
         }
     }),
