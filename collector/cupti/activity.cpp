@@ -77,10 +77,8 @@ void Activity::pause() noexcept {
     }
     {
         const std::lock_guard lock(m_mutex);
-        // Executables made unseen from now on could crash under GRAPH_TRACE: it stays off for good.
-        m_policy.unknownExecLaunched();
+        m_policy.letGo();
         m_saidBlocked.store(true); // there is a better reason to name
-        m_policy.setLevel(raw::RecordingLevel::Off, sink::nowNs());
         apply();
         reportCoverage(m_policy.wanted());
     }

@@ -52,6 +52,14 @@ void GraphTracePolicy::unknownExecLaunched() {
     m_pinned.graphTrace = false;
 }
 
+void GraphTracePolicy::letGo() {
+    m_unknownExec = true;
+    m_isPinned = false;
+    m_pendingCount = 0;
+    m_phase = Phase::Graphs;
+    m_level = raw::RecordingLevel::Off;
+}
+
 // GRAPH_TRACE is on at this moment, at the end of an instantiate, and stays so below level light too: a
 // window that opens later must have it.
 void GraphTracePolicy::pin() {

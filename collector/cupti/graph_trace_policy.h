@@ -65,6 +65,9 @@ public:
     /// An executable that no callback announced is about to be launched: it may have been made before anybody
     /// listened.
     void unknownExecLaunched();
+    /// Another profiler takes CUPTI over: everything off, also what is pinned. Executables made unseen from
+    /// now on could crash under GRAPH_TRACE, so it stays off for good.
+    void letGo();
     /// A launch returned.
     void launched(std::uint64_t exec, std::int64_t nowNs);
     void tick(std::int64_t nowNs);

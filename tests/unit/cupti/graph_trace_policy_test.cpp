@@ -207,6 +207,17 @@ TEST(GraphTracePolicy, WithAPinGraphTracingIsThereWhenAWindowOpens) {
     EXPECT_EQ(policy.wanted(), kGraphs);
 }
 
+TEST(GraphTracePolicy, LettingGoSwitchesEverythingOffAndGraphsForGood) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    ASSERT_TRUE(make(policy, 1, {false, true}));
+    policy.letGo();
+    EXPECT_EQ(policy.wanted(), kNothing);
+    policy.setLevel(RecordingLevel::Standard, 10);
+    EXPECT_EQ(policy.wanted(), kKernels);
+    EXPECT_FALSE(make(policy, 2, {false, true}));
+    EXPECT_EQ(policy.wanted(), kKernels);
+}
+
 TEST(GraphTracePolicy, FullStaysNodeByNodeWithAPin) {
     GraphTracePolicy policy = at(RecordingLevel::Full);
     ASSERT_TRUE(make(policy, 1, {false, true}));
