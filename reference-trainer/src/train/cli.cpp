@@ -34,7 +34,7 @@ constexpr const char* kExamples
       "  reference-trainer --fault item-in-capture          a capture that fails; training goes on\n"
       "  graphdoctor run -- reference-trainer --fault item-in-capture\n"
       "Exit status: 0 trained to the end, 1 a device or communication error, 2 a wrong argument, 3 no usable "
-      "GPU.";
+      "GPU, or a file that cannot be used.";
 
 // The range is in the message of a wrong value; in --help it would only be noise.
 template <class Number> CLI::Validator within(Number least, Number most) {
@@ -52,6 +52,7 @@ struct Raw {
     std::string tensorComm = "inside";
     std::string ringLayout = "zigzag";
     std::string schedule = "1f1b";
+    std::string dataFormat = "bytes";
     std::size_t maxGraphs = 0;
     std::string norm = "layer";
     bool untied = false;
@@ -111,6 +112,22 @@ void addTrainingOptions(CLI::App& app, RunConfig& config, Raw& raw) {
     app.add_option("--sharpness", config.sharpness, "Predictability of the text, 0 for none")
         ->group(group)
         ->check(within(0.0, 20.0));
+    app.add_option("--data", config.dataFile, "Train on this file instead of the made-up language")
+        ->group(group);
+    app.add_option("--data-format", raw.dataFormat,
+           "What --data holds: text, one token a byte; or little-endian tokens, of a vocabulary of "
+           "--padded-vocab")
+        ->group(group)
+        ->check(CLI::IsMember({"bytes", "uint16", "int32"}));
+    app.add_option("--save", config.saveFolder,
+           "Write checkpoints here: at the end, and when SIGINT or SIGTERM asks to stop")
+        ->group(group);
+    app.add_option("--save-interval", config.saveInterval, "Also every so many steps; 0: not")
+        ->group(group)
+        ->check(within(std::int64_t{0}, std::int64_t{1} << 40));
+    app.add_option("--resume", config.resumeFolder,
+           "Go on from the latest checkpoint of this folder, bit for bit when all other options are the same")
+        ->group(group);
     app.add_option("--backend", raw.backend, "Where kernels run")
         ->group(group)
         ->check(CLI::IsMember({"host", "cuda"}));
@@ -266,6 +283,22 @@ std::string apply(const Raw& raw, RunConfig& config) {
     if (config.type == ElementType::BF16 && config.backend == runtime::Backend::Host) {
         return "--dtype bf16 needs --backend cuda: the host computes in fp32 and fp64";
     }
+    const bool file = !config.dataFile.empty();
+    if (file) {
+        const bool bytes = raw.dataFormat == "bytes";
+        config.dataFormat = bytes
+            ? data::TokenFormat::Bytes
+            : (raw.dataFormat == "uint16" ? data::TokenFormat::Uint16 : data::TokenFormat::Int32);
+        if (!bytes && raw.paddedVocab == 0) {
+            return fmt::format(
+                "--data-format {} needs --padded-vocab: how many tokens there are", raw.dataFormat);
+        }
+        config.corpusVocab = bytes ? 256 : 2;
+        config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
+    }
+    if (config.saveInterval > 0 && config.saveFolder.empty()) {
+        return "--save-interval needs --save FOLDER";
+    }
     if (config.model.vocab < config.corpusVocab) {
         return fmt::format("--padded-vocab {} is less than --vocab {}", raw.paddedVocab, config.corpusVocab);
     }
@@ -280,7 +313,7 @@ std::string apply(const Raw& raw, RunConfig& config) {
     if (config.graphFull && raw.scopes.size() > 1) {
         return "--graph-scope full contains cycle and optimizer already: give it alone";
     }
-    if (config.corpusTokens <= config.model.seqLen) {
+    if (!file && config.corpusTokens <= config.model.seqLen) {
         return fmt::format("--corpus-tokens {} is not longer than one sequence of {} tokens",
             config.corpusTokens, config.model.seqLen);
     }

@@ -2,6 +2,7 @@
 #include "train/run_config.h"
 
 #include "model/stage_plan.h"
+#include "train/checkpoint.h"
 
 namespace gdt::train {
 
@@ -48,6 +49,22 @@ std::string RunConfig::layoutProblem() const {
         return "--graph-scope hop captures the steps of the attention ring: it needs --cp 2 or more";
     }
     return pipeline::ScheduleShape{schedule, parallel.pipeline, virtualStages, microBatches}.problem();
+}
+
+std::vector<std::int32_t> RunConfig::readData(std::string& problem) const {
+    return data::readTokenFile(dataFile, dataFormat, model.vocab, model.seqLen + 1, problem);
+}
+
+std::string RunConfig::fileProblem() const {
+    std::string problem;
+    if (!dataFile.empty()) {
+        static_cast<void>(readData(problem));
+    }
+    const std::size_t bytes = type == ElementType::F64 ? sizeof(double) : sizeof(float);
+    for (int rank = 0; !resumeFolder.empty() && problem.empty() && rank < parallel.world(); ++rank) {
+        static_cast<void>(Checkpoint(*this, rank, bytes).check(resumeFolder, problem));
+    }
+    return problem;
 }
 
 std::string RunConfig::faultProblem() const {

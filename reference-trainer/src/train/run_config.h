@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "data/token_file.h"
 #include "faults/fault_registry.h"
 #include "graphs/graph_manager.h"
 #include "model/config.h"
@@ -55,6 +56,8 @@ struct RunConfig {
 
     std::int64_t corpusVocab = 8; ///< tokens of the language; model.vocab may be padded beyond
     std::int64_t corpusTokens = 1 << 18;
+    std::string dataFile; ///< tokens to train on; empty: the Markov corpus
+    data::TokenFormat dataFormat = data::TokenFormat::Bytes;
     double sharpness = 1.5; ///< of the corpus, see MarkovCorpus
 
     runtime::Backend backend = runtime::Backend::Host;
@@ -65,6 +68,9 @@ struct RunConfig {
     bool marks = true;
     bool quiet = false; ///< no progress lines
     std::string logFile; ///< empty: none
+    std::string saveFolder; ///< of checkpoints; empty: none are written
+    std::int64_t saveInterval = 0; ///< steps between two; 0: at the end, or when asked to stop, only
+    std::string resumeFolder; ///< checkpoint to go on from; empty: start afresh
     std::string rendezvous; ///< folder where ranks find each other; empty: from the job's key
     bool strictComm = true; ///< operations that do not fit together fail at once instead of hanging
     std::vector<faults::FaultSpec> faults;
@@ -77,6 +83,10 @@ struct RunConfig {
     [[nodiscard]] std::string layoutProblem() const;
     /// The same for faults that name a rank and a layer which that rank does not hold.
     [[nodiscard]] std::string faultProblem() const;
+    /// The tokens of dataFile; nothing, with one sentence, when they cannot be used.
+    [[nodiscard]] std::vector<std::int32_t> readData(std::string& problem) const;
+    /// Empty when the files that the run reads can be used, else one sentence that names file and place.
+    [[nodiscard]] std::string fileProblem() const;
 };
 
 } // namespace gdt::train

@@ -7,13 +7,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 
 namespace gdt::train {
 
 namespace {
 
-constexpr int kNoDevice = 3;
+constexpr int kUnusable = 3; // no device, or a file that cannot be used
 
 bool connect(const RunConfig& config, const parallel::ParallelState& ranks,
     parallel::RankCommunicators& communicators, std::string& error) {
@@ -52,6 +53,10 @@ int failed(int rank, runtime::Status status, const parallel::RankCommunicators& 
             where.expression, where.file, where.line));
 }
 
+void stopOnSignal(int) {
+    requestStop();
+}
+
 template <class T>
 int train(const RunConfig& config, const parallel::ParallelState& ranks,
     const parallel::RankCommunicators& communicators) {
@@ -61,10 +66,19 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
     }
     Trainer<T> trainer(config, ranks, communicators, report);
     if (const runtime::Status status = trainer.setUp(); !runtime::ok(status)) {
+        if (!trainer.problem().empty()) {
+            static_cast<void>(fail(ranks.rank(), trainer.problem()));
+            return kUnusable;
+        }
         return failed(ranks.rank(), status, communicators);
     }
+    if (!config.saveFolder.empty()) {
+        std::signal(SIGINT, stopOnSignal);
+        std::signal(SIGTERM, stopOnSignal);
+    }
     if (const runtime::Status status = trainer.train(); !runtime::ok(status)) {
-        return failed(ranks.rank(), status, communicators);
+        return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
+                                         : fail(ranks.rank(), trainer.problem());
     }
     return 0;
 }
@@ -78,7 +92,7 @@ int runRank(const RunConfig& wanted, int rank) {
     }
     if (const std::string problem = runtime::backendProblem(config.backend, config.gpu); !problem.empty()) {
         static_cast<void>(fail(rank, problem));
-        return kNoDevice;
+        return kUnusable;
     }
     setMarks(config.marks);
     const parallel::ParallelState ranks(config.parallel, rank);

@@ -67,9 +67,14 @@ void RunReport::logLine(const std::string& line) {
     }
 }
 
-void RunReport::begin(const data::MarkovCorpus& corpus, std::int64_t parameters, std::size_t deviceBytes) {
-    m_entropyRate = corpus.entropyRate();
-    m_attainable = corpus.attainableLoss(m_config.model.seqLen);
+void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters, std::size_t deviceBytes,
+    std::int64_t firstStep) {
+    m_first = firstStep;
+    m_done = firstStep;
+    if (corpus != nullptr) {
+        m_entropyRate = corpus->entropyRate();
+        m_attainable = corpus->attainableLoss(m_config.model.seqLen);
+    }
     const std::int64_t tokens = m_config.tokensPerStep();
     const int ranks = m_config.parallel.world();
     const char* mode = modeName(m_config.graphs.mode);
@@ -78,9 +83,16 @@ void RunReport::begin(const data::MarkovCorpus& corpus, std::int64_t parameters,
             "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}\n",
             m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
             elementName(m_config.type), tokens, ranks, ranks == 1 ? "" : "s", mode);
-        fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first prediction "
-                   "included: {:.4f})\n",
-            corpus.vocab(), m_entropyRate, corpus.firstOrderEntropy(), m_attainable);
+        if (corpus != nullptr) {
+            fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first "
+                       "prediction included: {:.4f})\n",
+                corpus->vocab(), m_entropyRate, corpus->firstOrderEntropy(), m_attainable);
+        } else {
+            fmt::print("text: {}, vocabulary {}\n", m_config.dataFile, m_config.model.vocab);
+        }
+        if (firstStep > 0) {
+            fmt::print("resumed after {} steps\n", firstStep);
+        }
         std::fflush(stdout);
     }
     nlohmann::ordered_json line{{"event", "begin"}, {"dtype", elementName(m_config.type)},
@@ -102,7 +114,8 @@ void RunReport::finished(const std::vector<optim::StepRecord>& records) {
         m_losses.push_back(record.loss);
         logLine(fmt::format(
             R"({{"event":"step","step":{},"loss":{:.17g},"grad_norm":{:.17g},"rate":{:.17g},"run":"{}"}})",
-            step, record.loss, record.gradNorm, record.learningRate, kindName(m_kinds.at(step))));
+            step, record.loss, record.gradNorm, record.learningRate,
+            kindName(m_kinds.at(step - static_cast<std::size_t>(m_first)))));
     }
     progress(records.back(), static_cast<std::int64_t>(records.size()));
 }
@@ -119,10 +132,12 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     const std::int64_t tokens = m_config.tokensPerStep() * steps;
     // In fp64 runs of different layouts agree to twelve digits.
     const int digits = m_config.type == ElementType::F64 ? 12 : 4;
-    fmt::print("step {:5}/{}  loss {:.{}f}  entropy {:.4f} ({:+.1f} %)  norm {:.3f}  {:.0f} tokens/s  {}\n",
-        m_done, m_config.steps, last.loss, digits, m_entropyRate, 100.0 * (last.loss / m_entropyRate - 1.0),
-        last.gradNorm, static_cast<double>(tokens) / seconds,
-        kindName(m_kinds.at(static_cast<std::size_t>(m_done) - 1)));
+    const std::string entropy = m_entropyRate > 0 ? fmt::format("  entropy {:.4f} ({:+.1f} %)", m_entropyRate,
+                                    100.0 * (last.loss / m_entropyRate - 1.0))
+                                                  : std::string();
+    fmt::print("step {:5}/{}  loss {:.{}f}{}  norm {:.3f}  {:.0f} tokens/s  {}\n", m_done, m_config.steps,
+        last.loss, digits, entropy, last.gradNorm, static_cast<double>(tokens) / seconds,
+        kindName(m_kinds.at(static_cast<std::size_t>(m_done - m_first) - 1)));
     std::fflush(stdout);
 }
 
@@ -132,15 +147,26 @@ void RunReport::transition(const graphs::Transition& t) {
         || (t.to == EntryState::EagerFallback && t.reason == graphs::Reason::CacheFull);
     if (gaveUp) {
         fmt::print(stderr, "reference-trainer: rank {}, step {}: no graph for {} ({}); it runs eagerly\n",
-            m_rank, m_kinds.size(), t.key.text(), graphs::reasonName(t.reason));
+            m_rank, m_first + static_cast<std::int64_t>(m_kinds.size()), t.key.text(),
+            graphs::reasonName(t.reason));
     }
     if (m_log == nullptr || t.to == EntryState::Replaying || t.from == EntryState::Replaying) {
         return;
     }
-    nlohmann::ordered_json line{{"event", "graph"}, {"step", m_kinds.size()}, {"key", t.key.text()},
+    nlohmann::ordered_json line{{"event", "graph"},
+        {"step", m_first + static_cast<std::int64_t>(m_kinds.size())}, {"key", t.key.text()},
         {"from", graphs::stateName(t.from)}, {"to", graphs::stateName(t.to)},
         {"reason", graphs::reasonName(t.reason)}};
     logLine(line.dump());
+}
+
+void RunReport::saved(std::int64_t steps, bool stops) {
+    logLine(fmt::format(R"({{"event":"checkpoint","steps":{},"stops":{}}})", steps, stops));
+    if (m_speaks && (!m_config.quiet || stops)) {
+        fmt::print("checkpoint of {} steps in {}{}\n", steps, m_config.saveFolder,
+            stops ? "; stopped as asked, --resume goes on from there" : "");
+        std::fflush(stdout);
+    }
 }
 
 void RunReport::end(std::uint64_t parameterHash) {
@@ -150,9 +176,11 @@ void RunReport::end(std::uint64_t parameterHash) {
         = std::accumulate(m_losses.end() - static_cast<std::ptrdiff_t>(last), m_losses.end(), 0.0);
     const double mean = last == 0 ? 0 : sum / static_cast<double>(last);
     if (m_speaks && !m_config.quiet) {
-        fmt::print(
-            "{} steps in {:.1f} s; mean loss of the last {}: {:.4f}, {:+.1f} % from the entropy rate\n",
-            m_done, seconds, last, mean, 100.0 * (mean / m_entropyRate - 1.0));
+        const std::string entropy = m_entropyRate > 0
+            ? fmt::format(", {:+.1f} % from the entropy rate", 100.0 * (mean / m_entropyRate - 1.0))
+            : std::string();
+        fmt::print("{} steps in {:.1f} s; mean loss of the last {}: {:.4f}{}\n", m_done - m_first, seconds,
+            last, mean, entropy);
     }
     logLine(fmt::format(
         R"({{"event":"end","steps":{},"seconds":{:.3f},"final_loss":{:.17g},"entropy_rate":{:.17g},"parameter_hash":"{:016x}"}})",

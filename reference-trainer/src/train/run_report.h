@@ -24,7 +24,10 @@ public:
     /// Empty, or one sentence why the log file cannot be written.
     [[nodiscard]] const std::string& problem() const { return m_problem; }
 
-    void begin(const data::MarkovCorpus& corpus, std::int64_t parameters, std::size_t deviceBytes);
+    /// `corpus` is null when the text comes from a file, whose entropy nobody knows. The first step is
+    /// `firstStep`.
+    void begin(const data::MarkovCorpus* corpus, std::int64_t parameters, std::size_t deviceBytes,
+        std::int64_t firstStep);
     /// How each step got onto the device, in order; called when it is queued.
     void queued(graphs::RunKind kind);
     /// Records of the next steps, in order.
@@ -32,6 +35,8 @@ public:
     /// Wall time of a step in the fastest interval so far, 0 before the first.
     [[nodiscard]] double fastestStepSeconds() const { return m_fastestStepSeconds; }
     void transition(const graphs::Transition& transition);
+    /// A checkpoint of so many finished steps is in its place; the run ends with it when `stops`.
+    void saved(std::int64_t steps, bool stops);
     void end(std::uint64_t parameterHash);
 
 private:
@@ -46,6 +51,7 @@ private:
     double m_entropyRate = 0;
     double m_attainable = 0;
     double m_fastestStepSeconds = 0;
+    std::int64_t m_first = 0;
     std::int64_t m_done = 0;
     std::vector<graphs::RunKind> m_kinds;
     std::vector<double> m_losses;

@@ -82,7 +82,9 @@ Trainer<T>::Trainer(const RunConfig& config, const parallel::ParallelState& rank
     , m_report(report)
     , m_schedule(scheduleOf(config, ranks))
     , m_parallel(modelParallel(config, ranks, communicators, m_tensorSide, m_ringSide))
-    , m_corpus(config.corpusVocab, config.sharpness, config.seed)
+    , m_corpus(config.dataFile.empty()
+              ? std::make_unique<data::MarkovCorpus>(config.corpusVocab, config.sharpness, config.seed)
+              : nullptr)
     , m_faults(config.faults)
     , m_device(deviceOptions(config))
     , m_stage(modelOf(config), config.microBatch, m_parallel,
@@ -134,8 +136,6 @@ template <class T> Status Trainer<T>::allocate() {
     m_gradients = static_cast<Wide*>(memory);
     GDT_TRY(deviceArray(&memory, sizeof(optim::StepState)));
     m_state = static_cast<optim::StepState*>(memory);
-    GDT_TRY(deviceArray(&memory, static_cast<std::size_t>(m_config.corpusTokens) * sizeof(std::int32_t)));
-    m_text = static_cast<std::int32_t*>(memory);
     // Faults take some buffers of their own.
     const std::size_t poolBytes = m_stage.activationBytes() + (std::size_t{1} << 18);
     GDT_TRY(runtime::GraphPool::create(m_device, poolBytes, m_pool));
@@ -151,10 +151,27 @@ template <class T> Status Trainer<T>::fillMemory() {
     optim::StepState state{};
     state.lossScale = kLossScale;
     GDT_TRY(stream.memcpyAsync(m_state, &state, sizeof(state), CopyKind::HostToDevice));
-    const std::vector<std::int32_t> text = m_corpus.generate(m_config.corpusTokens);
+    std::vector<std::int32_t> text;
+    GDT_TRY(loadText(text));
     GDT_TRY(
         stream.memcpyAsync(m_text, text.data(), text.size() * sizeof(std::int32_t), CopyKind::HostToDevice));
     return stream.synchronize();
+}
+
+template <class T> Status Trainer<T>::loadText(std::vector<std::int32_t>& text) {
+    if (m_corpus != nullptr) {
+        text = m_corpus->generate(m_config.corpusTokens);
+    } else {
+        text = m_config.readData(m_problem);
+        if (!m_problem.empty()) {
+            return Status::InvalidValue;
+        }
+    }
+    m_textTokens = static_cast<std::int64_t>(text.size());
+    void* memory = nullptr;
+    GDT_TRY(deviceArray(&memory, text.size() * sizeof(std::int32_t)));
+    m_text = static_cast<std::int32_t*>(memory);
+    return Status::Success;
 }
 
 template <class T> parallel::GradientReduction Trainer<T>::reduction() const {
@@ -208,7 +225,7 @@ template <class T> void Trainer<T>::buildRegions() {
     ranks.countsReplicated = m_ranks.coordinate(Axis::Tensor) == 0;
     m_optimizer = std::make_unique<optim::AdamWOptimizer<T>>(
         m_device, m_config.optimizer, m_stage.layout(), m_master, m_values, m_gradients, m_state, ranks);
-    const kernels::FetchTokens::Args fetch{m_text, m_state, nullptr, nullptr, m_config.corpusTokens,
+    const kernels::FetchTokens::Args fetch{m_text, m_state, nullptr, nullptr, m_textTokens,
         m_config.model.seqLen, m_config.microBatch, 0, m_config.microBatches, m_ranks.coordinate(Axis::Data),
         m_ranks.size(Axis::Data), m_config.seed + kSamplingSeedOffset};
     m_cycle = std::make_unique<CycleRegion<T>>(typename CycleRegion<T>::Parts{m_stage, m_parallel, m_faults,
@@ -248,7 +265,11 @@ template <class T> Status Trainer<T>::setUp() {
         GDT_TRY(runtime::Event::create(m_device, event, runtime::EventFlags::DisableTiming));
     }
     GDT_TRY(openFaults());
-    m_report.begin(m_corpus, model::GptStage<float>(m_config.model, 1).layout().count(), m_deviceBytes);
+    if (!m_config.resumeFolder.empty()) {
+        GDT_TRY(resume());
+    }
+    m_report.begin(m_corpus.get(), model::GptStage<float>(m_config.model, 1).layout().count(), m_deviceBytes,
+        m_firstStep);
     return Status::Success;
 }
 
@@ -335,8 +356,10 @@ template <class T> Status Trainer<T>::finish() {
 }
 
 template <class T> Status Trainer<T>::train() {
-    for (std::int64_t i = 0; i < m_config.steps; ++i) {
+    bool stop = false;
+    for (std::int64_t i = m_firstStep; i < m_config.steps && !stop; ++i) {
         GDT_TRY(step(i));
+        GDT_TRY(saveWhenDue(i + 1, stop));
     }
     return finish();
 }

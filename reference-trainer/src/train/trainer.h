@@ -8,6 +8,7 @@
 #include "train/step_reader.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace gdt::train {
@@ -28,8 +29,11 @@ public:
 
     /// Device, memory, model, corpus, faults.
     runtime::Status setUp();
-    /// All steps; then parameters() and records() are filled.
+    /// All steps, or until a checkpoint was made on request (requestStop); then parameters() and records()
+    /// are filled.
     runtime::Status train();
+    /// One sentence when a call failed because of a file, else empty.
+    [[nodiscard]] const std::string& problem() const { return m_problem; }
 
     [[nodiscard]] const std::vector<optim::StepRecord>& records() const { return m_records; }
     [[nodiscard]] const std::vector<Wide>& parameters() const { return m_parameters; }
@@ -47,6 +51,12 @@ private:
     [[nodiscard]] parallel::GradientReduction reduction() const;
     [[nodiscard]] PassRunner passRunner();
     runtime::Status openSides();
+    runtime::Status loadText(std::vector<std::int32_t>& text);
+    /// What a checkpoint holds, as buffers of the host in the order of the file.
+    struct Image;
+    runtime::Status resume();
+    runtime::Status save(std::int64_t step, bool stops);
+    runtime::Status saveWhenDue(std::int64_t step, bool& stop);
     runtime::Status step(std::int64_t step);
     runtime::Status runRegion(const graphs::GraphKey& key, graphs::Region& region, bool graph);
     runtime::Status issueStep(std::int64_t step);
@@ -64,7 +74,10 @@ private:
     pipeline::Schedule::Stage m_schedule;
     parallel::SideStream m_tensorSide, m_ringSide;
     parallel::ModelParallel m_parallel;
-    data::MarkovCorpus m_corpus;
+    std::unique_ptr<data::MarkovCorpus> m_corpus; ///< null when the text comes from a file
+    std::int64_t m_textTokens = 0;
+    std::int64_t m_firstStep = 0;
+    std::string m_problem;
     faults::FaultInjector m_faults;
     runtime::Device m_device;
     graphs::StreamSlot m_compute;
@@ -93,5 +106,8 @@ private:
     std::vector<optim::StepRecord> m_records;
     std::vector<Wide> m_parameters;
 };
+
+/// From a signal handler: ask all trainers of the process to make a checkpoint and leave.
+void requestStop();
 
 } // namespace gdt::train

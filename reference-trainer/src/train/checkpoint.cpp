@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace gdt::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x74706b6364677464; // "dtgdckpt"
+constexpr std::uint32_t kVersion = 1;
+
+struct TextCloser {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using TextFile = std::unique_ptr<std::FILE, TextCloser>;
+
+std::uint64_t mix(std::uint64_t hash, const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        hash = (hash ^ at[i]) * 0x100000001b3U;
+    }
+    return hash;
+}
+
+std::string stepName(std::int64_t step) {
+    return "step-" + std::to_string(step);
+}
+
+std::string partialName(const std::string& folder, std::int64_t step) {
+    return folder + "/" + stepName(step) + ".partial";
+}
+
+std::string rankFile(const std::string& folder, std::int64_t rank) {
+    return folder + "/rank-" + std::to_string(rank) + ".ckpt";
+}
+
+// Forces a file or folder to the disk.
+bool flush(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool flushed = descriptor >= 0 && ::fsync(descriptor) == 0;
+    if (descriptor >= 0) {
+        ::close(descriptor);
+    }
+    return flushed;
+}
+
+bool writeText(const std::string& path, const std::string& text) {
+    const std::string temporary = path + ".partial";
+    TextFile file(std::fopen(temporary.c_str(), "w"));
+    if (file == nullptr) {
+        return false;
+    }
+    const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size()
+        && std::fflush(file.get()) == 0 && ::fsync(::fileno(file.get())) == 0;
+    file.reset();
+    return written && std::rename(temporary.c_str(), path.c_str()) == 0;
+}
+
+std::string readText(const std::string& path) {
+    const TextFile file(std::fopen(path.c_str(), "r"));
+    char text[256] = {};
+    if (file != nullptr) {
+        text[std::fread(text, 1, sizeof(text) - 1, file.get())] = '\0';
+    }
+    return text;
+}
+
+} // namespace
+
+Checkpoint::Checkpoint(const RunConfig& config, int rank, std::size_t elementBytes) {
+    m_header.magic = kMagic;
+    m_header.version = kVersion;
+    m_header.elementBytes = static_cast<std::uint32_t>(elementBytes);
+    m_header.tensor = config.parallel.tensor;
+    m_header.context = config.parallel.context;
+    m_header.data = config.parallel.data;
+    m_header.pipeline = config.parallel.pipeline;
+    m_header.sequenceParallel = config.sequenceParallel ? 1 : 0;
+    m_header.virtualStages = config.virtualStages;
+    m_header.distributedOptimizer = config.distributedOptimizer ? 1 : 0;
+    m_header.layers = config.model.layers;
+    m_header.hidden = config.model.hidden;
+    m_header.heads = config.model.heads;
+    m_header.vocab = config.model.vocab;
+    m_header.tiedHead = config.model.tiedHead ? 1 : 0;
+    m_header.norm = static_cast<std::int64_t>(config.model.norm);
+    m_header.microBatch = config.microBatch;
+    m_header.microBatches = config.microBatches;
+    m_header.seqLen = config.model.seqLen;
+    m_header.seed = config.seed;
+    m_header.rank = rank;
+}
+
+bool Checkpoint::write(
+    const std::string& folder, std::int64_t step, const std::vector<Part>& parts, std::string& problem) {
+    const std::string target = partialName(folder, step);
+    const std::string path = rankFile(target, m_header.rank);
+    const auto failed = [&](int error) {
+        problem = "checkpoint " + path + " cannot be written: " + std::strerror(error);
+        return false;
+    };
+    std::error_code failure;
+    fs::create_directories(target, failure);
+    if (failure) {
+        return failed(failure.value());
+    }
+    Header header = m_header;
+    header.step = step;
+    File file(std::fopen(path.c_str(), "wb"));
+    if (file == nullptr) {
+        return failed(errno);
+    }
+    std::uint64_t hash = mix(0xcbf29ce484222325U, &header, sizeof(header));
+    bool written = std::fwrite(&header, sizeof(header), 1, file.get()) == 1;
+    for (const Part& part : parts) {
+        const std::uint64_t bytes = part.bytes;
+        hash = mix(hash, part.data, part.bytes);
+        written = written && std::fwrite(&bytes, sizeof(bytes), 1, file.get()) == 1
+            && std::fwrite(part.data, 1, part.bytes, file.get()) == part.bytes;
+    }
+    written = written && std::fwrite(&hash, sizeof(hash), 1, file.get()) == 1 && std::fflush(file.get()) == 0
+        && ::fsync(::fileno(file.get())) == 0;
+    return written || failed(errno);
+}
+
+bool Checkpoint::commit(const std::string& folder, std::int64_t step, std::string& problem) {
+    const std::string final = folder + "/" + stepName(step);
+    std::error_code failure;
+    fs::remove_all(final, failure); // an older run's
+    fs::rename(partialName(folder, step), final, failure);
+    if (!failure && flush(folder) && writeText(folder + "/latest", stepName(step))) {
+        return true;
+    }
+    problem = "checkpoint " + final
+        + " cannot be put in its place: " + (failure ? failure.message() : std::strerror(errno));
+    return false;
+}
+
+void Checkpoint::discard(const std::string& folder, std::int64_t step) {
+    std::error_code ignored;
+    fs::remove_all(partialName(folder, step), ignored);
+}
+
+std::string Checkpoint::mismatch(const Header& other) const {
+    const struct {
+        const char* option;
+        std::int64_t own, stored;
+    } fields[] = {
+        {"--tp", m_header.tensor, other.tensor},
+        {"--cp", m_header.context, other.context},
+        {"--dp", m_header.data, other.data},
+        {"--pp", m_header.pipeline, other.pipeline},
+        {"--sequence-parallel", m_header.sequenceParallel, other.sequenceParallel},
+        {"--virtual-stages", m_header.virtualStages, other.virtualStages},
+        {"--zero1", m_header.distributedOptimizer, other.distributedOptimizer},
+        {"--layers", m_header.layers, other.layers},
+        {"--hidden", m_header.hidden, other.hidden},
+        {"--heads", m_header.heads, other.heads},
+        {"the vocabulary", m_header.vocab, other.vocab},
+        {"a tied head", m_header.tiedHead, other.tiedHead},
+        {"--norm", m_header.norm, other.norm},
+        {"--micro-batch-size", m_header.microBatch, other.microBatch},
+        {"--micro-batches", m_header.microBatches, other.microBatches},
+        {"--seq-len", m_header.seqLen, other.seqLen},
+        {"--seed", static_cast<std::int64_t>(m_header.seed), static_cast<std::int64_t>(other.seed)},
+        {"bytes of a number", m_header.elementBytes, other.elementBytes},
+    };
+    for (const auto& field : fields) {
+        if (field.own != field.stored) {
+            return std::string("was made with ") + field.option + " " + std::to_string(field.stored)
+                + ", this run has " + std::to_string(field.own);
+        }
+    }
+    return {};
+}
+
+Checkpoint::File Checkpoint::open(
+    const std::string& folder, Header& header, std::string& path, std::string& problem) const {
+    const std::string latest = readText(folder + "/latest");
+    path = rankFile(latest.empty() ? folder : folder + "/" + latest, m_header.rank);
+    const auto wrong = [&](const std::string& what) {
+        problem = "checkpoint " + path + " " + what;
+        return File();
+    };
+    File file(std::fopen(path.c_str(), "rb"));
+    if (file == nullptr) {
+        return wrong(std::string("cannot be read: ") + std::strerror(errno));
+    }
+    if (std::fread(&header, sizeof(header), 1, file.get()) != 1 || header.magic != kMagic) {
+        return wrong("is no checkpoint of this program");
+    }
+    if (header.version != kVersion) {
+        return wrong("has format version " + std::to_string(header.version) + ", this program reads version "
+            + std::to_string(kVersion));
+    }
+    if (const std::string difference = mismatch(header); !difference.empty()) {
+        return wrong(difference);
+    }
+    return file;
+}
+
+bool Checkpoint::check(const std::string& folder, std::string& problem) const {
+    Header header;
+    std::string path;
+    return open(folder, header, path, problem) != nullptr;
+}
+
+bool Checkpoint::read(const std::string& folder, const std::vector<Part>& parts, std::int64_t& step,
+    std::string& problem) const {
+    Header header;
+    std::string path;
+    const File file = open(folder, header, path, problem);
+    if (file == nullptr) {
+        return false;
+    }
+    const auto damaged = [&](const std::string& how) {
+        problem = "checkpoint " + path + " is damaged: " + how;
+        return false;
+    };
+    std::uint64_t hash = mix(0xcbf29ce484222325U, &header, sizeof(header));
+    for (const Part& part : parts) {
+        std::uint64_t bytes = 0;
+        if (std::fread(&bytes, sizeof(bytes), 1, file.get()) != 1 || bytes != part.bytes
+            || std::fread(part.data, 1, part.bytes, file.get()) != part.bytes) {
+            return damaged("it ends or differs at byte " + std::to_string(std::ftell(file.get())));
+        }
+        hash = mix(hash, part.data, part.bytes);
+    }
+    std::uint64_t stored = 0;
+    if (std::fread(&stored, sizeof(stored), 1, file.get()) != 1 || stored != hash) {
+        return damaged("its checksum does not fit");
+    }
+    step = header.step;
+    return true;
+}
+
+} // namespace gdt::train

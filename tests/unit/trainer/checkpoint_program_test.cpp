@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving, resuming and stopping the program, and training on files, as a user does it.
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using gd::test::TemporaryFolder;
+
+struct Outcome {
+    int status = -1;
+    std::string output; // stdout and stderr
+    std::map<int, double> losses; // by step
+    std::string parameterHash;
+};
+
+std::string readText(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+const std::string kSmall
+    = "--dtype fp32 --hidden 16 --heads 2 --layers 4 --seq-len 16 --micro-batch-size 2 --corpus-tokens 8192 "
+      "--dropout 0.1 ";
+
+Outcome run(const TemporaryFolder& folder, const std::string& arguments, const std::string& before = "") {
+    const std::string log = (folder.path() / "log.jsonl").string();
+    std::filesystem::remove(log);
+    const std::string command = "cd " + folder.path().string() + " && " + before
+        + " env -u RANK -u WORLD_SIZE " + GDT_TRAINER + " --quiet --log " + log + " " + arguments + " 2>&1";
+    Outcome outcome;
+    std::FILE* pipe = ::popen(command.c_str(), "r");
+    char buffer[4096];
+    while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) {
+        outcome.output += buffer;
+    }
+    const int wait = ::pclose(pipe);
+    outcome.status = WIFEXITED(wait) ? WEXITSTATUS(wait) : 128 + WTERMSIG(wait);
+    std::ifstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        const auto record = nlohmann::json::parse(line, nullptr, false);
+        if (record.is_discarded()) {
+            continue; // cut off by a signal
+        }
+        if (record["event"] == "step") {
+            outcome.losses[record["step"]] = record["loss"];
+        } else if (record["event"] == "end") {
+            outcome.parameterHash = record["parameter_hash"];
+        }
+    }
+    return outcome;
+}
+
+class Resume : public ::testing::TestWithParam<const char*> { };
+
+TEST_P(Resume, GoesOnBitForBit) {
+    const TemporaryFolder folder;
+    const std::string arguments = kSmall + "--steps 20 " + GetParam() + " ";
+    const Outcome straight = run(folder, arguments);
+    ASSERT_EQ(straight.status, 0) << straight.output;
+    const Outcome saving = run(folder, arguments + "--save points --save-interval 8");
+    EXPECT_EQ(saving.parameterHash, straight.parameterHash) << saving.output;
+    EXPECT_EQ(readText(folder.path() / "points" / "latest"), "step-20");
+    const Outcome resumed = run(folder, arguments + "--resume points/step-8");
+    ASSERT_EQ(resumed.status, 0) << resumed.output;
+    EXPECT_EQ(resumed.parameterHash, straight.parameterHash);
+    EXPECT_EQ(resumed.losses.size(), 12U);
+    for (const auto& [step, loss] : resumed.losses) {
+        EXPECT_EQ(loss, straight.losses.at(step)) << "step " << step;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Resume,
+    ::testing::Values("", "--graph-mode eager --norm rms --untied", "--tp 2 --pp 2 --sequence-parallel",
+        "--dp 2 --zero1", "--cp 2 --pp 2 --schedule gpipe"));
+
+TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
+    const TemporaryFolder folder;
+    ASSERT_EQ(run(folder, kSmall + "--steps 4 --save points --dp 2").status, 0);
+    const auto expectRefused = [&](const std::string& arguments, const std::string& words) {
+        const Outcome outcome = run(folder, arguments);
+        EXPECT_EQ(outcome.status, 3) << arguments;
+        EXPECT_NE(outcome.output.find(words), std::string::npos) << outcome.output;
+        EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
+    };
+    const std::string steps = kSmall + "--steps 9 --resume ";
+    expectRefused(steps + "points --tp 2", "was made with --tp 1, this run has 2");
+    expectRefused(steps + "points", "was made with --dp 2, this run has 1");
+    expectRefused(steps + "points --dp 2 --dtype fp64", "bytes of a number 4");
+    expectRefused(steps + "nothing", "cannot be read");
+    const std::filesystem::path file = folder.path() / "points" / "step-4" / "rank-0.ckpt";
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);
+    const Outcome cut = run(folder, steps + "points --dp 2");
+    EXPECT_EQ(cut.status, 3);
+    EXPECT_NE(cut.output.find("rank-0.ckpt is damaged: it ends or differs at byte"), std::string::npos)
+        << cut.output;
+    std::ofstream(file) << "something else";
+    expectRefused(steps + "points --dp 2", "is no checkpoint of this program");
+}
+
+// A limit on the size of files stands for a full disk: the write fails, the checkpoint before stays.
+TEST(Checkpoint, OneThatCannotBeWrittenLeavesTheLastGoodOne) {
+    const TemporaryFolder folder;
+    const std::string arguments = kSmall + "--hidden 64 --dp 2 --steps "; // two megabytes a rank
+    ASSERT_EQ(run(folder, arguments + "4 --save points").status, 0);
+    const Outcome full
+        = run(folder, arguments + "9 --resume points --save points", "trap '' XFSZ && ulimit -f 2048 &&");
+    EXPECT_EQ(full.status, 1) << full.output;
+    EXPECT_NE(full.output.find(".ckpt cannot be written: File too large"), std::string::npos) << full.output;
+    EXPECT_EQ(readText(folder.path() / "points" / "latest"), "step-4");
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "points" / "step-9.partial"));
+    EXPECT_EQ(run(folder, arguments + "9 --resume points").status, 0);
+}
+
+TEST(Checkpoint, ASignalSavesAndLeavesAndTheRunCanGoOn) {
+    const TemporaryFolder folder;
+    const std::string arguments = kSmall + "--tp 2 --dp 2 --steps 400 --log-interval 5 ";
+    const Outcome straight = run(folder, arguments);
+    const std::string printed = (folder.path() / "printed").string();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // --steps are those of the whole run, of which the learning rate knows.
+        const std::string command = "cd " + folder.path().string() + " && exec env -u RANK -u WORLD_SIZE "
+            + GDT_TRAINER + " " + arguments + "--save points > " + printed + " 2>&1";
+        ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+        ::_exit(127);
+    }
+    while (readText(printed).find("\nstep ") == std::string::npos) {
+        ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << readText(printed);
+        ::usleep(1000);
+    }
+    ::kill(child, SIGINT);
+    int wait = 0;
+    ::waitpid(child, &wait, 0);
+    EXPECT_EQ(wait, 0) << readText(printed);
+    EXPECT_NE(readText(printed).find("stopped as asked"), std::string::npos) << readText(printed);
+    EXPECT_NE(readText(folder.path() / "points" / "latest"), "step-400");
+    const Outcome resumed = run(folder, arguments + "--resume points");
+    EXPECT_EQ(resumed.parameterHash, straight.parameterHash) << resumed.output;
+}
+
+TEST(Data, TextAndTokenFilesTrain) {
+    const TemporaryFolder folder;
+    std::string text;
+    for (int i = 0; i < 400; ++i) {
+        text += "the cat sat on mat " + std::to_string(i % 10) + "\n";
+    }
+    std::ofstream(folder.path() / "text") << text;
+    const std::string shape = "--hidden 16 --heads 2 --seq-len 16 --steps 30 --lr 0.02 ";
+    const Outcome one = run(folder, shape + "--data text");
+    ASSERT_EQ(one.status, 0) << one.output;
+    EXPECT_NEAR(one.losses.at(0), std::log(256.0), 0.3);
+    EXPECT_LT(one.losses.at(29), 3.2);
+    const Outcome two = run(folder, shape + "--data text --tp 2");
+    EXPECT_NEAR(two.losses.at(29), one.losses.at(29), 1e-3);
+    std::string numbers;
+    for (int i = 0; i < 4000; ++i) {
+        numbers += static_cast<char>(i % 7);
+        numbers += '\0';
+    }
+    std::ofstream(folder.path() / "numbers") << numbers;
+    const Outcome tokens = run(folder, shape + "--data numbers --data-format uint16 --padded-vocab 8");
+    EXPECT_EQ(tokens.status, 0) << tokens.output;
+    EXPECT_LT(tokens.losses.at(29), 0.7 * tokens.losses.at(0));
+}
+
+TEST(Data, WhatCannotBeUsedIsNamedWithItsPlace) {
+    const TemporaryFolder folder;
+    std::ofstream(folder.path() / "short") << "abc";
+    std::ofstream(folder.path() / "odd") << std::string(101, 'a');
+    for (const auto& [arguments, words] :
+        std::map<std::string, std::string>{{"--data missing", "missing cannot be read: No such file"},
+            {"--data .", "cannot be read: Is a directory"},
+            {"--data short", "short has 3 tokens; a sequence and the token after it need 65"},
+            {"--data odd --data-format uint16 --padded-vocab 100 --dp 2", "no whole number of tokens"},
+            {"--data odd --seq-len 8 --data-format bytes --padded-vocab 300", ""},
+            {"--data odd --seq-len 8 --data-format int32 --padded-vocab 100", "no whole number"}}) {
+        const Outcome outcome = run(folder, arguments + " --steps 2");
+        EXPECT_EQ(outcome.status, words.empty() ? 0 : 3) << arguments << outcome.output;
+        EXPECT_NE(outcome.output.find(words), std::string::npos) << outcome.output;
+    }
+    std::ofstream(folder.path() / "large") << std::string(200, 'z');
+    const Outcome large
+        = run(folder, "--data large --data-format uint16 --padded-vocab 100 --seq-len 8 --steps 2");
+    EXPECT_EQ(large.status, 3);
+    EXPECT_NE(large.output.find("token 31354 at byte 0 is not in the vocabulary of 100"), std::string::npos)
+        << large.output;
+}
+
+} // namespace
