@@ -118,6 +118,13 @@ def fault(name, rule, *options, line=True):
             FaultCheck("trainer_" + name + "_harmless", command + [name + "@harmless"], timeout=90, alone=True)]
 
 
+def layout(name, *options):
+    """A job over several ranks on the GPUs there are, against one rank, and its graphs against eager execution."""
+    common = ["--backend", "cuda", "--steps", "20", "--heads", "4"]
+    return [Pair("trainer_" + name, common, list(options), [], 1e-5),
+            Pair("trainer_bits_" + name, common + list(options), ["--graph-mode", "eager"], [])]
+
+
 SMALL = ["--backend", "cuda", "--steps", "40"]
 WIDE = ["--layers", "4", "--hidden", "256", "--heads", "4", "--seq-len", "128", "--vocab", "64", "--steps", "20"]
 HEALTHY = [TRAINER, "--backend", "cuda", "--steps", "600", "--quiet"]
@@ -131,9 +138,12 @@ CHECKS = [
     Pair("trainer_host_fp64", ["--steps", "40", "--dtype", "fp64"], ["--backend", "cuda"], ["--backend", "host"], 1e-12),
     Pair("trainer_host_fp32", ["--steps", "40"], ["--backend", "cuda"], ["--backend", "host"], 1e-5),
     Pair("trainer_bf16_fp32", ["--backend", "cuda", "--lr", "1e-3", *WIDE], ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
-    Pair("trainer_ranks", ["--backend", "cuda", "--steps", "20"], ["--dp", "2", "--micro-batches", "1"],
-         ["--micro-batches", "2"], 1e-5),
-    Pair("trainer_ranks_bits", ["--backend", "cuda", "--steps", "20", "--dp", "2"], ["--graph-mode", "eager"], []),
+    *layout("dp", "--dp", "2", "--micro-batches", "1"),
+    *layout("tp", "--tp", "2"),
+    *layout("tp_sp", "--tp", "2", "--sequence-parallel"),
+    *layout("pp", "--pp", "2"),
+    *layout("cp", "--cp", "2"),
+    *layout("tp_pp", "--tp", "2", "--pp", "2"),
     SteadyState("trainer_steady", HEALTHY, timeout=90, alone=True),
     *fault("item-in-capture", "GD101"),
     *fault("no-warmup-optimizer", "GD109"),

@@ -5,7 +5,6 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
-#include "kernels/fetch_tokens.h"
 #include "kernels/gemm.h"
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
@@ -307,26 +306,6 @@ TYPED_TEST(TypedGpu, Optimizer) {
                 got.history[i].gradNorm, state.history[i].gradNorm, 1e-10 * state.history[i].gradNorm);
         }
     }
-}
-
-class FetchOnGpu : public test::Gpu { };
-
-TEST_F(FetchOnGpu, TakesTheHostsSamples) {
-    const std::vector<std::int32_t> corpus = test::tokens(5000, 97, 1);
-    optim::StepState state{};
-    state.step = 12;
-    constexpr std::int64_t kSeq = 33, kBatch = 3;
-    std::vector<std::int32_t> tokens(kSeq * kBatch), targets(tokens.size());
-    FetchTokens::Args args{
-        corpus.data(), &state, tokens.data(), targets.data(), 5000, kSeq, kBatch, 1, 2, 1, 2, 9};
-    FetchTokens::host(args);
-    args.corpus = putRaw(corpus);
-    args.state = putRaw(std::vector{state});
-    args.tokens = putRaw(std::vector<std::int32_t>(tokens.size(), -1));
-    args.targets = putRaw(std::vector<std::int32_t>(tokens.size(), -1));
-    run<FetchTokens>(args);
-    EXPECT_EQ(getRaw(args.tokens, tokens.size()), tokens);
-    EXPECT_EQ(getRaw(args.targets, tokens.size()), targets);
 }
 
 } // namespace
