@@ -91,6 +91,17 @@ TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
     }
 }
 
+TEST(TrainerProgram, WithoutAGpuTheCudaBackendSaysSoAndEndsWithStatusThree) {
+    ::setenv("CUDA_VISIBLE_DEVICES", "", 1); // also where there is a GPU
+    const Outcome one = run(kSmall + "--backend cuda");
+    const Outcome ranks = run(kSmall + "--backend cuda --dp 2");
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT_EQ(one.status, 3) << one.output;
+    EXPECT_EQ(std::count(one.output.begin(), one.output.end(), '\n'), 1) << one.output;
+    EXPECT_TRUE(one.losses.empty());
+    EXPECT_EQ(ranks.status, 3) << ranks.output;
+}
+
 TEST(TrainerProgram, LogThatCannotBeWrittenIsNamed) {
     const Outcome outcome = run(kSmall + "--steps 2 --log /nonexistent/run.jsonl");
     EXPECT_EQ(outcome.status, 1);
