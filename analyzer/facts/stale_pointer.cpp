@@ -103,6 +103,8 @@ public:
         std::vector<Stale> result;
         for (const Exec& exec : m_process.execs)
             addExec(exec, result);
+        findNewOwners(result);
+        std::erase_if(result, [](const Stale& stale) { return !isHit(stale); });
         return result;
     }
 
@@ -138,11 +140,8 @@ private:
             for (const Pointer* pointer : pointersOf(spans[i].graphId))
                 addPointer(exec, *pointer, spans[i].fromNs, untilNs, byAllocation);
         }
-        for (auto& [allocation, stale] : byAllocation) {
-            stale.owner = ownerOf(stale);
-            if (isHit(stale))
-                result.push_back(std::move(stale));
-        }
+        for (auto& [allocation, stale] : byAllocation)
+            result.push_back(std::move(stale));
     }
 
     // From the first change of single nodes on, it is not known where the executable points.
@@ -222,16 +221,39 @@ private:
         return !isOutside;
     }
 
-    // Who holds the address when the first stale replay is launched.
-    const Allocation* ownerOf(const Stale& stale) const {
+    // Who holds the address when the first stale replay is launched, or else when the last one is. Of blocks
+    // there may be hundreds of thousands: they are found in one sweep.
+    void findNewOwners(std::vector<Stale>& stales) const {
+        std::vector<BlockQuery> queries(stales.size() * 2);
+        std::vector<BlockQuery*> asked;
+        for (std::size_t i = 0; i < stales.size(); ++i) {
+            const Stale& stale = stales[i];
+            if (stale.first == nullptr || stale.allocation->kind != "framework")
+                continue;
+            queries[2 * i] = {stale.pointer->address, stale.first->launchStartNs, nullptr};
+            queries[2 * i + 1] = {stale.pointer->address, stale.last->launchStartNs, nullptr};
+            asked.insert(asked.end(), {&queries[2 * i], &queries[2 * i + 1]});
+        }
+        blocksAt(m_process.allocations, std::move(asked));
+        for (std::size_t i = 0; i < stales.size(); ++i) {
+            Stale& stale = stales[i];
+            if (stale.allocation->kind != "framework")
+                stale.owner = driverOwnerOf(stale);
+            for (const std::size_t at : {2 * i, 2 * i + 1}) {
+                const Allocation* block = queries[at].block;
+                if (stale.owner == nullptr && block != nullptr && block->allocNs >= *stale.allocation->freeNs)
+                    stale.owner = block;
+            }
+        }
+    }
+
+    const Allocation* driverOwnerOf(const Stale& stale) const {
         if (stale.first == nullptr)
             return nullptr;
         const std::uint64_t address = stale.pointer->address;
-        const bool block = stale.allocation->kind == "framework";
         for (const Allocation& other : m_process.allocations) {
             if (other.allocNs < *stale.allocation->freeNs || other.allocNs > stale.last->launchStartNs
-                || other.allocationId == stale.allocation->allocationId
-                || (other.kind == "framework") != block)
+                || other.allocationId == stale.allocation->allocationId || other.kind == "framework")
                 continue;
             const bool alive = !other.freeNs || *other.freeNs > stale.first->launchStartNs;
             if (alive && address >= other.address
