@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -111,6 +112,37 @@ class TorchHook(unittest.TestCase):
 
     def test_a_job_that_ends_by_exit(self):
         self.assertEqual(self.run_job("exit"), (0, ""))
+        self.assertIsNotNone(self.finding(), self.outcome())
+
+    def test_a_job_that_is_killed(self):
+        self.assertEqual(self.run_job("kill"), (128 + 9, ""))
+        self.assertIsNotNone(self.finding(), self.outcome())
+
+    def run_busy(self, flush):
+        """A job that launches without a pause, so that no moment is a good one for a look."""
+        trace, report = os.path.join(self.folder, "busy.gdt"), os.path.join(self.folder, "busy.json")
+        job = subprocess.Popen([GRAPHDOCTOR, "run", "-o", trace, "--no-report", "--report", "json=" + report, "--",
+                                sys.executable, "-B", CLIENT, "busy"], env=self.env, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+        self.assertEqual(job.stdout.readline(), b"ready\n")
+        if flush:
+            subprocess.check_output([GRAPHDOCTOR, "ctl", trace, "flush"], env=self.env, timeout=60)
+            until = time.monotonic() + 30
+            while time.monotonic() < until and b"GD202 error" not in subprocess.run(
+                    [GRAPHDOCTOR, "ctl", trace, "report"], env=self.env, stdout=subprocess.PIPE, timeout=60).stdout:
+                pass
+        job.communicate(b"\n", timeout=60)
+        with open(report) as file:
+            self.report = json.load(file)
+
+    def test_a_busy_job_is_not_interrupted_unless_asked(self):
+        self.run_busy(flush=False)
+        self.assertIsNone(self.finding())
+        self.assertEqual(self.outcome()["outcome"], "not_evaluated")
+        self.assertIn("not handed over", self.outcome()["reason"])
+
+    def test_a_flush_hands_over_what_there_is(self):
+        self.run_busy(flush=True)
         self.assertIsNotNone(self.finding(), self.outcome())
 
     def test_what_the_history_could_not_hold_is_not_clean(self):
