@@ -71,8 +71,12 @@ class History:
         self.record(None)
 
     def snapshot(self):
+        take = self.torch._C._cuda_memorySnapshot
         with inductor_left_alone(self.torch):
-            return self.torch._C._cuda_memorySnapshot(None)
+            try:
+                return take(None)  # of all pools
+            except TypeError:
+                return take()  # before 2.7 or so
 
 
 class Teller:
