@@ -96,6 +96,7 @@ public:
     [[nodiscard]] virtual int ordinal() const = 0;
     [[nodiscard]] virtual Status stickyError() const = 0;
     [[nodiscard]] virtual std::size_t ownBytes() const = 0;
+    [[nodiscard]] virtual double peakRate(std::size_t elementBytes) const = 0;
     virtual void notePoolBlock(const PoolBlock& block) = 0;
 };
 

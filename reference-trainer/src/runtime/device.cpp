@@ -84,6 +84,10 @@ std::size_t Device::ownBytes() const {
     return m_backend->ownBytes();
 }
 
+double Device::peakRate(std::size_t elementBytes) const {
+    return m_backend->peakRate(elementBytes);
+}
+
 Stream& Device::defaultStream() {
     return *m_defaultStream;
 }

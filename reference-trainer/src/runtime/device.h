@@ -82,6 +82,10 @@ public:
     /// Device memory that the backend took for itself so far, for example the scratch memory of its streams.
     [[nodiscard]] std::size_t ownBytes() const;
 
+    /// Data-sheet rate of dense matrix products whose elements have so many bytes (2: bf16 on tensor cores,
+    /// 4: fp32, 8: fp64), in operations a second; 0 where it is not known.
+    [[nodiscard]] double peakRate(std::size_t elementBytes) const;
+
     /// The legacy default stream: it waits for, and is waited for by, every stream that is not non-blocking.
     [[nodiscard]] Stream& defaultStream();
     [[nodiscard]] int ordinal() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_report.h"
 
+#include "train/model_rate.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -67,8 +69,13 @@ void RunReport::logLine(const std::string& line) {
     }
 }
 
-void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters, std::size_t deviceBytes,
+void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters, const DeviceFacts& device,
     std::int64_t firstStep) {
+    if (device.peakRate > 0) {
+        m_utilisationPerToken
+            = operationsPerToken(m_config.model, parameters) / (device.peakRate * device.gpus);
+    }
+    m_last = std::chrono::steady_clock::now();
     m_first = firstStep;
     m_done = firstStep;
     if (corpus != nullptr) {
@@ -80,9 +87,11 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     const char* mode = modeName(m_config.graphs.mode);
     if (m_speaks && !m_config.quiet) {
         fmt::print(
-            "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}\n",
+            "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}; "
+            "{:.2f} GiB of device memory a rank\n",
             m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
-            elementName(m_config.type), tokens, ranks, ranks == 1 ? "" : "s", mode);
+            elementName(m_config.type), tokens, ranks, ranks == 1 ? "" : "s", mode,
+            static_cast<double>(device.bytes) / static_cast<double>(std::size_t{1} << 30));
         if (corpus != nullptr) {
             fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first "
                        "prediction included: {:.4f})\n",
@@ -96,7 +105,7 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
         std::fflush(stdout);
     }
     nlohmann::ordered_json line{{"event", "begin"}, {"dtype", elementName(m_config.type)},
-        {"graph_mode", mode}, {"ranks", ranks}, {"parameters", parameters}, {"device_bytes", deviceBytes},
+        {"graph_mode", mode}, {"ranks", ranks}, {"parameters", parameters}, {"device_bytes", device.bytes},
         {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate}, {"attainable_loss", m_attainable}};
     logLine(line.dump());
 }
@@ -121,7 +130,9 @@ void RunReport::finished(const std::vector<optim::StepRecord>& records) {
 }
 
 void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
-    const auto now = std::chrono::steady_clock::now();
+    // Records come several steps late, and at the end at once: the time is that of the interval's last step.
+    const auto index = static_cast<std::size_t>(m_done - m_first) - 1;
+    const auto now = index < m_completed.size() ? m_completed[index] : std::chrono::steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - m_last).count();
     m_last = now;
     const double each = seconds / static_cast<double>(steps);
@@ -135,8 +146,12 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     const std::string entropy = m_entropyRate > 0 ? fmt::format("  entropy {:.4f} ({:+.1f} %)", m_entropyRate,
                                     100.0 * (last.loss / m_entropyRate - 1.0))
                                                   : std::string();
-    fmt::print("step {:5}/{}  loss {:.{}f}{}  norm {:.3f}  {:.0f} tokens/s  {}\n", m_done, m_config.steps,
-        last.loss, digits, entropy, last.gradNorm, static_cast<double>(tokens) / seconds,
+    const double rate = static_cast<double>(tokens) / seconds;
+    const std::string utilisation = m_utilisationPerToken > 0
+        ? fmt::format("  MFU {:.1f} %", 100.0 * m_utilisationPerToken * rate)
+        : std::string();
+    fmt::print("step {:5}/{}  loss {:.{}f}{}  norm {:.3f}  {:.0f} tokens/s{}  {}\n", m_done, m_config.steps,
+        last.loss, digits, entropy, last.gradNorm, rate, utilisation,
         kindName(m_kinds.at(static_cast<std::size_t>(m_done - m_first) - 1)));
     std::fflush(stdout);
 }

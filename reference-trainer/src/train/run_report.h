@@ -12,6 +12,13 @@
 
 namespace gdt::train {
 
+/// What the report says of the device.
+struct DeviceFacts {
+    std::size_t bytes = 0; ///< taken by this rank
+    double peakRate = 0; ///< of the GPU, operations a second in the run's format; 0 when not known
+    int gpus = 1; ///< that the ranks share
+};
+
 /// What the run says while it goes: progress lines for people on stdout and, with --log, one JSON object a
 /// line. Numbers in the log have 17 digits, so that two runs can be compared bit for bit. Only rank 0 writes.
 class RunReport {
@@ -26,10 +33,16 @@ public:
 
     /// `corpus` is null when the text comes from a file, whose entropy nobody knows. The first step is
     /// `firstStep`.
-    void begin(const data::MarkovCorpus* corpus, std::int64_t parameters, std::size_t deviceBytes,
+    void begin(const data::MarkovCorpus* corpus, std::int64_t parameters, const DeviceFacts& device,
         std::int64_t firstStep);
     /// How each step got onto the device, in order; called when it is queued.
     void queued(graphs::RunKind kind);
+    /// The next step, in order, was seen to have finished; called before its record comes.
+    void completed() { m_completed.push_back(std::chrono::steady_clock::now()); }
+    /// Steps that were queued and not yet seen to finish.
+    [[nodiscard]] std::int64_t inFlight() const {
+        return static_cast<std::int64_t>(m_kinds.size()) - static_cast<std::int64_t>(m_completed.size());
+    }
     /// Records of the next steps, in order.
     void finished(const std::vector<optim::StepRecord>& records);
     /// Wall time of a step in the fastest interval so far, 0 before the first.
@@ -51,10 +64,12 @@ private:
     double m_entropyRate = 0;
     double m_attainable = 0;
     double m_fastestStepSeconds = 0;
+    double m_utilisationPerToken = 0; // times tokens a second; 0 when the peak is not known
     std::int64_t m_first = 0;
     std::int64_t m_done = 0;
     std::vector<graphs::RunKind> m_kinds;
     std::vector<double> m_losses;
+    std::vector<std::chrono::steady_clock::time_point> m_completed; // from the first step on
     std::chrono::steady_clock::time_point m_start;
     std::chrono::steady_clock::time_point m_last;
 };

@@ -268,7 +268,9 @@ template <class T> Status Trainer<T>::setUp() {
     if (!m_config.resumeFolder.empty()) {
         GDT_TRY(resume());
     }
-    m_report.begin(m_corpus.get(), model::GptStage<float>(m_config.model, 1).layout().count(), m_deviceBytes,
+    m_report.begin(m_corpus.get(), model::GptStage<float>(m_config.model, 1).layout().count(),
+        {m_deviceBytes, m_device.peakRate(sizeof(T)),
+            std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend))},
         m_firstStep);
     return Status::Success;
 }
@@ -295,7 +297,12 @@ template <class T> Status Trainer<T>::step(std::int64_t step) {
 }
 
 template <class T> Status Trainer<T>::waitForPace(std::int64_t step) {
-    return step < kRunAhead ? Status::Success : m_stepDone[step % kRunAhead].synchronize();
+    if (step - m_firstStep < kRunAhead) {
+        return Status::Success;
+    }
+    GDT_TRY(m_stepDone[step % kRunAhead].synchronize());
+    m_report.completed();
+    return Status::Success;
 }
 
 template <class T> Status Trainer<T>::issueStep(std::int64_t step) {
@@ -343,6 +350,10 @@ template <class T> Status Trainer<T>::readBack(std::int64_t step) {
 }
 
 template <class T> Status Trainer<T>::finish() {
+    while (m_report.inFlight() > 0) { // m_unread steps were queued
+        GDT_TRY(m_stepDone[(m_unread - m_report.inFlight()) % kRunAhead].synchronize());
+        m_report.completed();
+    }
     while (m_reader->underWay() > 0) {
         GDT_TRY(drainOne());
     }

@@ -5,6 +5,8 @@
 #include "runtime/cuda/cuda_stream.h"
 #include "runtime/cuda_backend.h"
 
+#include <cstring>
+
 namespace gdt::runtime::cuda {
 
 namespace {
@@ -165,6 +167,34 @@ Status CudaDevice::stickyError() const {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
     GDT_TRY(statusOf(cudaThreadExchangeStreamCaptureMode(&mode)));
     return statusOf(cudaThreadExchangeStreamCaptureMode(&mode));
+}
+
+namespace {
+
+// Dense rates in TFLOP/s from NVIDIA's data sheets (SXM and the plain boards; sparsity left out). bf16 and
+// fp64 are those of the tensor cores, fp32 that of the ordinary units, which our fp32 products use.
+struct PeakRates {
+    const char* name; // part of the device's name
+    double bf16, fp32, fp64;
+};
+constexpr PeakRates kPeakRates[] = {
+    {"H200", 989, 67, 67},
+    {"H100 80GB HBM3", 989, 67, 67},
+    {"H100 PCIe", 756, 51, 51},
+    {"A100", 312, 19.5, 19.5},
+};
+
+} // namespace
+
+double CudaDevice::peakRate(std::size_t elementBytes) const {
+    cudaDeviceProp properties{};
+    if (!ok(statusOf(cudaGetDeviceProperties(&properties, m_state->ordinal()))))
+        return 0;
+    for (const PeakRates& rates : kPeakRates) {
+        if (std::strstr(properties.name, rates.name) != nullptr)
+            return 1e12 * (elementBytes == 2 ? rates.bf16 : elementBytes == 4 ? rates.fp32 : rates.fp64);
+    }
+    return 0;
 }
 
 } // namespace gdt::runtime::cuda

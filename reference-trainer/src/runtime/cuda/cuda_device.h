@@ -52,6 +52,7 @@ public:
     [[nodiscard]] int ordinal() const override { return m_state->ordinal(); }
     [[nodiscard]] Status stickyError() const override;
     [[nodiscard]] std::size_t ownBytes() const override { return m_state->keptBytes(); }
+    [[nodiscard]] double peakRate(std::size_t elementBytes) const override;
     void notePoolBlock(const backend::PoolBlock&) override { }
 
 private:

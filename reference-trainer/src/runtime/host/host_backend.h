@@ -103,6 +103,7 @@ public:
     [[nodiscard]] int ordinal() const override { return m_state->options.ordinal; }
     [[nodiscard]] Status stickyError() const override { return m_state->sticky(); }
     [[nodiscard]] std::size_t ownBytes() const override { return 0; }
+    [[nodiscard]] double peakRate(std::size_t) const override { return 0; }
     void notePoolBlock(const backend::PoolBlock& block) override;
 
 private:
