@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/analysis.h"
 
-#include "analyzer/facts/facts.h"
 #include "analyzer/rules/params.h"
-#include "analyzer/rules/rule_runner.h"
 #include "cli/common.h"
 
 #include <charconv>
@@ -20,31 +18,7 @@ Result<std::int64_t> stepNumber(std::string_view text, std::string_view whole) {
     return value;
 }
 
-std::vector<report::Issue> issuesOf(const rules::RuleSet& set, const rules::RuleRun& run) {
-    std::vector<report::Issue> out;
-    for (const Error& error : set.broken)
-        out.push_back({std::nullopt, "error", "rule_broken", 1, error.message});
-    for (const rules::RuleIssue& issue : run.issues)
-        out.push_back({std::nullopt, issue.severity, issue.code, issue.count, issue.detail});
-    return out;
-}
-
 } // namespace
-
-Result<store::Trace> openTrace(const std::string& path) {
-    GD_TRY_ASSIGN(auto trace, store::Trace::open(path));
-    GD_TRY_ASSIGN(
-        const auto version, trace.db().queryText("SELECT value FROM meta WHERE key = 'facts_version'"));
-    if (version == fmt::format("{}", facts::kFactsVersion))
-        return trace;
-    facts::FactsOptions options;
-    options.inTempSchema = true;
-    GD_TRY_ASSIGN(options.stepRange, trace.db().queryText("SELECT value FROM meta WHERE key = 'step_range'"));
-    if (options.stepRange && options.stepRange->empty())
-        options.stepRange.reset();
-    GD_TRY(facts::buildFacts(trace.db(), options).context("{}: building facts", path));
-    return trace;
-}
 
 Result<rules::RuleSet> loadAllRules(const std::vector<std::string>& added) {
     const std::filesystem::path own = installation().rules;
@@ -65,16 +39,7 @@ Result<void> checkJudge(const JudgeOptions& options) {
 Result<report::Report> judge(const std::string& tracePath, const JudgeOptions& options) {
     GD_TRY_ASSIGN(auto trace, openTrace(tracePath));
     GD_TRY_ASSIGN(const auto set, loadAllRules(options.ruleFolders));
-    rules::RunOptions run;
-    run.params = options.params;
-    run.precedence = set.precedence;
-    run.frames = set.frames;
-    GD_TRY_ASSIGN(auto result, rules::runRules(trace.db(), set.rules, run));
-    GD_TRY_ASSIGN(auto report, report::readTrace(trace.db(), tracePath));
-    std::vector<report::Issue> issues = issuesOf(set, result);
-    report::addFindings(report, std::move(result.findings), std::move(result.outcomes), std::move(issues));
-    GD_TRY(report::applyFilter(report, trace.db(), options.filter));
-    return report;
+    return report::judge(trace, tracePath, set, options.params, options.filter);
 }
 
 Result<std::pair<std::int64_t, std::int64_t>> parseSteps(std::string_view text) {

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "analyzer/base/result.h"
-#include "analyzer/report/model.h"
+#include "analyzer/report/judge.h"
 #include "analyzer/rules/rule_set.h"
-#include "analyzer/store/trace.h"
 
 #include <optional>
 #include <string>
@@ -13,8 +12,7 @@
 
 namespace gd::cli {
 
-// Opens a trace for reading; facts of another version are built into the connection.
-Result<store::Trace> openTrace(const std::string& path);
+using report::openTrace;
 
 // The rules of this installation and then those of the folders that the user added.
 Result<rules::RuleSet> loadAllRules(const std::vector<std::string>& added);

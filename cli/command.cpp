@@ -11,6 +11,7 @@ constexpr Command kCommands[] = {
     {"run", "run a command, record it and report what was found", cmdRun},
     {"ctl", "switch the recording of a running job on and off, look into it", cmdCtl},
     {"report", "report what a trace shows", cmdReport},
+    {"view", "look at a trace on a timeline", cmdView},
     {"import", "make a trace of what a run left in its spool folder", cmdImport},
     {"rules", "list, show and test the rules", cmdRules},
     {"query", "ask a trace in SQL", cmdQuery},

@@ -27,6 +27,7 @@ std::optional<std::string_view> nearestCommand(std::string_view word);
 
 int cmdRun(const Arguments& arguments);
 int cmdCtl(const Arguments& arguments);
+int cmdView(const Arguments& arguments);
 int cmdReport(const Arguments& arguments);
 int cmdImport(const Arguments& arguments);
 int cmdRules(const Arguments& arguments);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/base/text.h"
+#include "cli/common.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace gd::cli {
+namespace {
+
+constexpr std::string_view kExamples
+    = "  graphdoctor view job.gdt\n"
+      "  graphdoctor view job.gdt --view finding:1\n"
+      "  graphdoctor view job.gdt --screenshot gap.png --view finding:1 --size 1600x900 --theme dark";
+
+// The viewer beside this program, else the first one in PATH.
+std::optional<std::string> findViewer() {
+    std::vector<std::string> folders;
+    std::error_code error;
+    folders.push_back(std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string());
+    if (const char* path = std::getenv("PATH")) {
+        for (const std::string_view folder : base::split(path, ':'))
+            folders.emplace_back(folder.empty() ? "." : folder);
+    }
+    for (const std::string& folder : folders) {
+        std::string candidate = folder + "/graphdoctor-gui";
+        if (std::filesystem::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0)
+            return candidate;
+    }
+    return std::nullopt;
+}
+
+Result<int> startViewer(Arguments arguments) {
+    const auto viewer = findViewer();
+    if (!viewer)
+        return fail(ErrorCode::notFound,
+            "the viewer graphdoctor-gui is neither beside graphdoctor nor in PATH; it is built where the "
+            "package qt6-base-dev (Qt 6.4 or newer) is installed");
+    arguments.insert(arguments.begin(), *viewer);
+    std::vector<char*> words;
+    for (std::string& argument : arguments)
+        words.push_back(argument.data());
+    words.push_back(nullptr);
+    ::execv(viewer->c_str(), words.data());
+    return fail(ErrorCode::io, "{} cannot be started: {}", *viewer, std::strerror(errno));
+}
+
+} // namespace
+
+int cmdView(const Arguments& arguments) {
+    CLI::App app;
+    describe(app, "view", "look at a trace on a timeline", kExamples);
+    std::string trace, screenshot, size, theme;
+    std::vector<std::string> views;
+    app.add_option("TRACE", trace, "trace file (.gdt)");
+    app.add_option("--screenshot", screenshot, "draw into this PNG file and exit; needs no display")
+        ->type_name("FILE.png");
+    app.add_option("--view", views,
+           "what to show first: finding:N (1 = the one to fix first), step:N or "
+           "range:A..B with times such as 1.5s..2s; may be repeated")
+        ->type_name("WHAT")
+        ->allow_extra_args(false); // one value each time
+    app.add_option("--size", size, "size of the window or picture in pixels")->type_name("WxH");
+    app.add_option("--theme", theme, "light or dark; default: as the desktop")
+        ->check(CLI::IsMember({"light", "dark"}));
+    if (const auto stop = parseArguments(app, arguments))
+        return *stop;
+    const auto status = startViewer(arguments);
+    return status ? *status : refuse("view", status.error());
+}
+
+} // namespace gd::cli

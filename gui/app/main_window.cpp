@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/app/main_window.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDropEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QListWidget>
+#include <QMimeData>
+#include <QSettings>
+#include <QStatusBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace gd::gui {
+
+MainWindow::MainWindow(const Theme* theme, QWidget* parent)
+    : QMainWindow(parent)
+    , m_timeline(new TimelineView)
+    , m_minimap(new Minimap(m_timeline))
+    , m_search(new SearchBar)
+    , m_issuesBar(new QToolButton)
+    , m_issuesDock(new QDockWidget(tr("Notes on the trace"), this))
+    , m_issueList(new QListWidget)
+    , m_findings(new FindingsDock(this))
+    , m_details(new DetailsDock(this))
+    , m_stats(new StatsDock(this))
+    , m_state(new QLabel)
+    , m_forced(theme) {
+    setWindowTitle(tr("GraphDoctor"));
+    setAcceptDrops(true);
+    if (theme != nullptr)
+        QApplication::setPalette(theme->palette());
+    m_timeline->setTheme(theme != nullptr ? *theme : Theme::of(palette()));
+
+    m_minimap->setTheme(theme != nullptr ? *theme : Theme::of(palette()));
+
+    m_issuesBar->setObjectName(QStringLiteral("issuesBar"));
+    m_issuesBar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    m_issuesBar->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    m_issuesBar->hide();
+    auto* const middle = new QWidget;
+    auto* const column = new QVBoxLayout(middle);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(m_issuesBar);
+    column->addWidget(m_minimap);
+    column->addWidget(m_timeline, 1);
+    setCentralWidget(middle);
+
+    m_issuesDock->setObjectName(QStringLiteral("issues"));
+    m_issueList->setWordWrap(true);
+    m_issueList->setAccessibleName(tr("Notes on the trace"));
+    m_issuesDock->setWidget(m_issueList);
+    addDockWidget(Qt::BottomDockWidgetArea, m_findings);
+    addDockWidget(Qt::BottomDockWidgetArea, m_details);
+    addDockWidget(Qt::BottomDockWidgetArea, m_issuesDock);
+    tabifyDockWidget(m_findings, m_issuesDock);
+    tabifyDockWidget(m_details, m_stats);
+    m_details->raise();
+    m_issuesDock->hide();
+    m_findings->raise();
+    statusBar()->addWidget(m_state, 1);
+    statusBar()->addPermanentWidget(m_search);
+
+    connectDocks();
+    makeActions();
+    showEmptyState();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::connectDocks() {
+    connect(m_findings, &FindingsDock::selected, this, [this](const rules::Finding& finding, int number) {
+        m_details->setRows(findingDetails(finding, m_report->evidence));
+        m_details->raise();
+        m_timeline->selectFinding(number);
+    });
+    connect(m_findings, &FindingsDock::detailsWanted, m_details, &DetailsDock::focusSource);
+    connect(m_timeline, &TimelineView::findingPicked, m_findings, &FindingsDock::select);
+    connect(m_timeline, &TimelineView::eventSelected, this, [this](const EventKey& event) {
+        if (event && m_session)
+            m_session->requestDetails(event);
+        else
+            m_details->setRows({});
+    });
+    connect(m_timeline, &TimelineView::areaChanged, this, [this] {
+        const auto area = m_timeline->area();
+        if (!area || !m_session) {
+            m_stats->clear();
+            return;
+        }
+        m_stats->count(m_timeline->layout().rows(), area->first, area->second, m_session->names());
+        m_stats->raise();
+    });
+    connect(m_search, &SearchBar::found, m_timeline, &TimelineView::selectEvent);
+    connect(m_search, &SearchBar::rowFilterChanged, m_timeline, &TimelineView::setFilter);
+    connect(m_search, &SearchBar::left, m_timeline, qOverload<>(&QWidget::setFocus));
+    connect(m_details, &DetailsDock::sourceWanted, this, &MainWindow::openSource);
+    connect(m_details, &DetailsDock::timeWanted, m_timeline,
+        [this](qint64 from, qint64 to) { m_timeline->showInterval(from, to, 1.0 / 3); });
+    connect(m_issuesBar, &QToolButton::clicked, this, [this] {
+        m_issuesDock->show();
+        m_issuesDock->raise();
+        m_issueList->setFocus();
+    });
+}
+
+void MainWindow::openTrace(const QString& path) {
+    m_session = std::make_unique<TraceSession>();
+    if (!m_rulesFolder.isEmpty())
+        m_session->setRulesFolder(m_rulesFolder.toStdString());
+    m_path = path;
+    m_report.reset();
+    m_failure.clear();
+    m_issues.clear();
+    m_graveIssue = false;
+    m_loaded = false;
+    m_issueList->clear();
+    m_issuesBar->hide();
+    m_findings->setReport(nullptr);
+    m_minimap->setReport(nullptr);
+    m_stats->clear();
+    m_search->setTrace(nullptr, nullptr);
+    m_details->setRows({});
+    m_timeline->setTrace({}, m_session->names());
+    setWindowTitle(tr("%1 – GraphDoctor").arg(QFileInfo(path).fileName()));
+    showEmptyState();
+    connectSession();
+    m_session->open(path);
+}
+
+void MainWindow::connectSession() {
+    TraceSession* const session = m_session.get();
+    connect(session, &TraceSession::opened, this,
+        [this](const TraceInfo& info) { m_timeline->setTrace(info, m_session->names()); });
+    connect(session, &TraceSession::rowLoaded, m_timeline, &TimelineView::addRow);
+    connect(session, &TraceSession::tracksLoaded, this, [this] {
+        m_state->setText(tr("Looking for findings …"));
+        m_search->setTrace(m_timeline, m_session->names());
+        showEmptyState();
+    });
+    connect(session, &TraceSession::reportReady, this, &MainWindow::takeReport);
+    connect(session, &TraceSession::noted, this, [this](const QString& text) { addIssue(text, true); });
+    connect(session, &TraceSession::failed, this, [this](const QString& text) {
+        m_failure = text;
+        m_timeline->setTrace({}, m_session->names());
+    });
+    connect(session, &TraceSession::detailsReady, this,
+        [this](const EventKey& event, const std::vector<DetailRow>& rows) {
+            if (event == m_timeline->selectedEvent())
+                m_details->setRows(rows);
+        });
+    connect(session, &TraceSession::finished, this, [this] {
+        m_loaded = true;
+        std::size_t events = 0;
+        for (const RowPtr& row : m_timeline->layout().rows())
+            events += row->events();
+        m_state->setText(m_failure.isEmpty() ? tr("%1 events in %2 rows · N next finding · ? keys")
+                                                   .arg(events)
+                                                   .arg(m_timeline->layout().rows().size())
+                                             : QString());
+        showEmptyState();
+        emit traceLoaded();
+    });
+}
+
+void MainWindow::takeReport(const ReportPtr& report) {
+    m_report = report;
+    m_timeline->setReport(report);
+    m_findings->setReport(report);
+    m_minimap->setReport(report);
+    for (const report::Issue& issue : report->report.issues) {
+        if (issue.severity != "info")
+            addIssue(QString::fromStdString(issue.detail), issue.severity == "error");
+    }
+    bool deviceWork = false;
+    for (const RowPtr& row : m_timeline->layout().rows())
+        deviceWork = deviceWork || row->kind == RowKind::stream || row->kind == RowKind::replay;
+    if (!deviceWork && !m_timeline->layout().rows().empty())
+        addIssue(tr("No GPU work is in this trace: it was recorded with activity off, or the job never "
+                    "reached the GPU; "
+                    "graphdoctor report tells what was looked at"),
+            false);
+}
+
+void MainWindow::addIssue(const QString& sentence, bool grave) {
+    m_issues.insert(grave ? 0 : m_issues.size(), sentence);
+    m_graveIssue = m_graveIssue || grave;
+    m_issueList->clear();
+    m_issueList->addItems(m_issues);
+    const Theme& theme = m_forced != nullptr ? *m_forced : Theme::of(palette());
+    const QColor color = m_graveIssue ? theme.error : theme.warning;
+    m_issuesBar->setStyleSheet(
+        QStringLiteral("QToolButton { background: %1; color: %2; border: none; padding: 3px; }")
+            .arg(color.name(), labelOn(color).name()));
+    const QString more
+        = m_issues.size() > 1 ? tr(" (%n more)", nullptr, static_cast<int>(m_issues.size() - 1)) : QString();
+    m_issuesBar->setText(m_issues.front().left(160) + more);
+    m_issuesBar->setAccessibleName(m_issues.front());
+    m_issuesBar->show();
+}
+
+// What the timeline says while it has no rows: never nothing.
+void MainWindow::showEmptyState() {
+    QString text;
+    if (!m_failure.isEmpty())
+        text = tr("This trace cannot be shown.\n\n%1.").arg(m_failure);
+    else if (!m_session)
+        text = tr("No trace is open.\n\nDrop a .gdt file here, or press Ctrl+O. "
+                  "A trace is made by: graphdoctor run -- your program");
+    else if (!m_loaded)
+        text = tr("Opening %1 …").arg(m_path);
+    else
+        text = tr("There are no events in this trace.\n\nThe job never used a runtime that GraphDoctor "
+                  "follows, or recording "
+                  "was off. graphdoctor report %1 tells more.")
+                   .arg(m_path);
+    m_timeline->setEmptyText(text);
+}
+
+bool MainWindow::showStep(qint64 number) {
+    const QString name = QStringLiteral("step %1").arg(number);
+    for (const RowPtr& row : m_timeline->layout().rows()) {
+        if (row->kind != RowKind::step)
+            continue;
+        for (std::size_t lane = 0; lane < row->lanes.size(); ++lane) {
+            const Lane& events = *row->lanes[lane];
+            for (std::size_t i = 0; i < events.size(); ++i) {
+                const QString text = QString::fromStdString((*m_session->names())[events.name(i)].text);
+                if (text != name && !text.startsWith(name + QLatin1Char(' ')))
+                    continue;
+                m_timeline->selectEvent({row, lane, i});
+                m_timeline->showInterval(events.start(i), events.end(i), 0.1);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void MainWindow::chooseTrace() {
+    const QString path = QFileDialog::getOpenFileName(
+        this, tr("Open a trace"), QFileInfo(m_path).absolutePath(), tr("Traces (*.gdt);;All files (*)"));
+    if (!path.isEmpty())
+        openTrace(path);
+}
+
+void MainWindow::openSource(const QString& file, qint64 line) {
+    if (!openInEditor(file, line))
+        statusBar()->showMessage(tr("%1:%2 cannot be opened here").arg(file).arg(line), 8000);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (QGuiApplication::platformName() != QLatin1String("offscreen")) {
+        QSettings settings;
+        settings.setValue(QStringLiteral("geometry"), saveGeometry());
+        settings.setValue(QStringLiteral("layout"), saveState());
+    }
+    QMainWindow::closeEvent(event);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile())
+        event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    openTrace(event->mimeData()->urls().front().toLocalFile());
+}
+
+} // namespace gd::gui

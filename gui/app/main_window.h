@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gui/app/search_bar.h"
+#include "gui/docks/details_dock.h"
+#include "gui/docks/findings_dock.h"
+#include "gui/docks/stats_dock.h"
+#include "gui/timeline/minimap.h"
+#include "gui/timeline/timeline_view.h"
+
+#include <QMainWindow>
+
+#include <functional>
+#include <memory>
+
+class QLabel;
+class QListWidget;
+class QToolButton;
+
+namespace gd::gui {
+
+// The window: the timeline in the middle, docks around it, one trace at a time. Every interaction is a
+// QAction with its shortcut, so that the list of keys (?) is always the true one.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    // `theme` null: follows the desktop's palette.
+    explicit MainWindow(const Theme* theme, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    // Replaces the trace that is shown. Not to be called before the window has its size.
+    void openTrace(const QString& path);
+    // The next traces use the rules of this folder.
+    void setRulesFolder(const QString& folder) { m_rulesFolder = folder; }
+
+    bool loaded() const { return m_loaded; } // everything is there, or the trace could not be opened
+    const QString& failure() const { return m_failure; } // why not, empty: it could
+    TimelineView* timeline() { return m_timeline; }
+    FindingsDock* findings() { return m_findings; }
+    DetailsDock* details() { return m_details; }
+    StatsDock* statistics() { return m_stats; }
+    SearchBar* search() { return m_search; }
+    Minimap* minimap() { return m_minimap; }
+    const ReportPtr& report() const { return m_report; }
+    // Sentences of the issues bar, the worst first.
+    const QStringList& issues() const { return m_issues; }
+    // The steps of the trace as intervals of the timeline's step rows; false: no such step.
+    bool showStep(qint64 number);
+    QString shortcutList() const; // one "keys<tab>what" a line
+
+signals:
+    void traceLoaded();
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void makeActions();
+    QAction* addKey(
+        const QString& menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> run);
+    void connectDocks();
+    void connectSession();
+    void addIssue(const QString& sentence, bool grave);
+    void takeReport(const ReportPtr& report);
+    void showEmptyState();
+    void chooseTrace();
+    void showShortcuts();
+    void openSource(const QString& file, qint64 line);
+
+    QString m_rulesFolder;
+    std::unique_ptr<TraceSession> m_session;
+    ReportPtr m_report;
+    QString m_failure;
+    QString m_path;
+    QStringList m_issues;
+    bool m_graveIssue = false;
+    bool m_loaded = false;
+
+    TimelineView* m_timeline;
+    Minimap* m_minimap;
+    SearchBar* m_search;
+    QToolButton* m_issuesBar;
+    QDockWidget* m_issuesDock;
+    QListWidget* m_issueList;
+    FindingsDock* m_findings;
+    DetailsDock* m_details;
+    StatsDock* m_stats;
+    QLabel* m_state; // in the status bar
+    const Theme* m_forced;
+};
+
+} // namespace gd::gui

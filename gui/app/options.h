@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/result.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gd::gui {
+
+// What to show first.
+struct FirstView {
+    enum class What { all, finding, step, range };
+    What what = What::all;
+    std::int64_t number = 0; // finding from 1, step
+    std::int64_t fromNs = 0; // range
+    std::int64_t toNs = 0;
+};
+
+// The command line of graphdoctor-gui. Errors are usage errors, one sentence each.
+struct Options {
+    std::string trace;
+    std::string screenshot; // PNG file, empty: a window
+    std::vector<FirstView> views; // applied one after the other
+    int width = 1600;
+    int height = 900;
+    std::string theme; // "light", "dark" or "": as the desktop
+    bool help = false;
+};
+Result<Options> parseOptions(const std::vector<std::string>& arguments);
+std::string helpText();
+
+} // namespace gd::gui

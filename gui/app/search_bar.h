@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gui/model/search.h"
+#include "gui/timeline/timeline_view.h"
+
+#include <QThreadPool>
+#include <QWidget>
+
+#include <atomic>
+#include <memory>
+
+class QLabel;
+class QLineEdit;
+
+namespace gd::gui {
+
+// Two fields: a text to look for in the names of events (Enter next, Shift+Enter before; counted by a
+// worker), and one that rows must have in their title to be shown. Escape leaves.
+class SearchBar : public QWidget {
+    Q_OBJECT
+public:
+    explicit SearchBar(QWidget* parent = nullptr);
+    ~SearchBar() override;
+
+    // Rows and selection come from the timeline; null: no trace.
+    void setTrace(TimelineView* timeline, std::shared_ptr<const NameTable> names);
+    void focusText();
+    void focusRows();
+    void step(int direction);
+
+signals:
+    void found(const gd::gui::EventKey& event);
+    void rowFilterChanged(const QString& text);
+    void left();
+    void searched(); // a search ended, with or without a hit
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void start(int direction, bool fromSelection);
+
+    QLineEdit* m_text;
+    QLineEdit* m_rows;
+    QLabel* m_count;
+    TimelineView* m_timeline = nullptr;
+    std::shared_ptr<const NameTable> m_names;
+    QThreadPool m_pool;
+    std::shared_ptr<std::atomic<bool>> m_stop;
+};
+
+} // namespace gd::gui

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/docks/stats_dock.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace gd::gui {
+
+StatsDock::StatsDock(QWidget* parent)
+    : QDockWidget(tr("Selection"), parent)
+    , m_sorted(new QSortFilterProxyModel(this))
+    , m_view(new QTableView)
+    , m_summary(new QLabel)
+    , m_stop(std::make_shared<std::atomic<bool>>(false)) {
+    setObjectName(QStringLiteral("selection"));
+    m_sorted->setSourceModel(&m_model);
+    m_sorted->setSortRole(Qt::UserRole);
+    m_view->setModel(m_sorted);
+    m_view->setAccessibleName(tr("Statistics of the selected area"));
+    m_view->setSortingEnabled(true);
+    m_view->sortByColumn(StatsModel::sum, Qt::DescendingOrder);
+    m_view->setShowGrid(false);
+    m_view->setAlternatingRowColors(true);
+    m_view->setTabKeyNavigation(false);
+    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_view->verticalHeader()->hide();
+    m_view->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 4);
+    m_view->horizontalHeader()->setSectionResizeMode(StatsModel::name, QHeaderView::Stretch);
+    auto* const copy = new QPushButton(tr("Copy as CSV"));
+    connect(copy, &QPushButton::clicked, this, &StatsDock::copyCsv);
+    auto* const body = new QWidget;
+    auto* const column = new QVBoxLayout(body);
+    column->setContentsMargins(0, 0, 0, 0);
+    auto* const top = new QHBoxLayout;
+    top->addWidget(m_summary, 1);
+    top->addWidget(copy);
+    column->addLayout(top);
+    column->addWidget(m_view);
+    setWidget(body);
+    m_pool.setMaxThreadCount(1);
+    showSummary();
+}
+
+StatsDock::~StatsDock() {
+    *m_stop = true;
+    m_pool.clear();
+    m_pool.waitForDone();
+}
+
+void StatsDock::count(std::vector<RowPtr> rows, std::int64_t fromNs, std::int64_t toNs,
+    std::shared_ptr<const NameTable> names) {
+    *m_stop = true;
+    m_pool.clear();
+    m_stop = std::make_shared<std::atomic<bool>>(false);
+    m_pool.start([this, rows = std::move(rows), fromNs, toNs, names = std::move(names), stop = m_stop] {
+        SelectionStats stats = selectionStats(rows, fromNs, toNs, *stop);
+        if (*stop)
+            return;
+        QMetaObject::invokeMethod(
+            this,
+            [this, stats = std::move(stats), names, stop]() mutable {
+                if (*stop)
+                    return;
+                m_model.setStats(std::move(stats), names);
+                showSummary();
+                emit counted();
+            },
+            Qt::QueuedConnection);
+    });
+}
+
+void StatsDock::clear() {
+    *m_stop = true;
+    m_model.setStats({}, nullptr);
+    showSummary();
+}
+
+void StatsDock::showSummary() {
+    const QString text = m_model.summary();
+    m_summary->setText(
+        text.isEmpty() ? tr("Drag over the timeline, or press R on an event, to select an area.") : text);
+}
+
+void StatsDock::copyCsv() const {
+    QGuiApplication::clipboard()->setText(m_model.csv());
+}
+
+} // namespace gd::gui

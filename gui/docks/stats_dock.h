@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gui/model/stats_model.h"
+
+#include <QDockWidget>
+#include <QThreadPool>
+
+#include <atomic>
+
+class QLabel;
+class QSortFilterProxyModel;
+class QTableView;
+
+namespace gd::gui {
+
+// Statistics of the selected area, counted by a worker; the newest area wins.
+class StatsDock : public QDockWidget {
+    Q_OBJECT
+public:
+    explicit StatsDock(QWidget* parent = nullptr);
+    ~StatsDock() override;
+
+    void count(std::vector<RowPtr> rows, std::int64_t fromNs, std::int64_t toNs,
+        std::shared_ptr<const NameTable> names);
+    void clear();
+    StatsModel& model() { return m_model; }
+    QTableView* view() { return m_view; }
+    void copyCsv() const; // to the clipboard
+
+signals:
+    void counted();
+
+private:
+    void showSummary();
+
+    StatsModel m_model;
+    QSortFilterProxyModel* m_sorted;
+    QTableView* m_view;
+    QLabel* m_summary;
+    QThreadPool m_pool;
+    std::shared_ptr<std::atomic<bool>> m_stop;
+};
+
+} // namespace gd::gui

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/model/lane.h"
+
+#include "analyzer/base/check.h"
+
+#include <algorithm>
+
+namespace gd::gui {
+namespace {
+
+constexpr std::size_t kBlock = 16;
+constexpr std::size_t kFan = 8;
+
+} // namespace
+
+std::size_t Lane::lowerBound(std::int64_t t) const {
+    return static_cast<std::size_t>(std::lower_bound(m_starts.begin(), m_starts.end(), t) - m_starts.begin());
+}
+
+std::size_t Lane::lowerBoundFrom(std::size_t from, std::int64_t t) const {
+    std::size_t step = 1;
+    std::size_t low = from;
+    std::size_t high = from;
+    while (high < size() && m_starts[high] < t) {
+        low = high + 1;
+        high += step;
+        step *= 2;
+    }
+    high = std::min(high, size());
+    const auto begin = m_starts.begin();
+    return static_cast<std::size_t>(std::lower_bound(begin + static_cast<std::ptrdiff_t>(low),
+                                        begin + static_cast<std::ptrdiff_t>(high), t)
+        - begin);
+}
+
+std::size_t Lane::firstEndingAfter(std::int64_t t) const {
+    const std::size_t at = lowerBound(t);
+    return at > 0 && end(at - 1) > t ? at - 1 : at;
+}
+
+std::uint32_t Lane::better(std::uint32_t a, std::uint32_t b) const {
+    const auto da = duration(a);
+    const auto db = duration(b);
+    return db > da || (db == da && b < a) ? b : a;
+}
+
+std::size_t Lane::longest(std::size_t from, std::size_t to) const {
+    auto best = static_cast<std::uint32_t>(from);
+    std::size_t i = from;
+    while (i < to) {
+        // The largest block that starts here and ends in the range.
+        std::size_t width = 1;
+        const std::vector<std::uint32_t>* level = nullptr;
+        std::size_t next = kBlock;
+        for (const auto& candidate : m_maxima) {
+            if (i % next != 0 || i + next > to)
+                break;
+            width = next;
+            level = &candidate;
+            next *= kFan;
+        }
+        best = better(best, level == nullptr ? static_cast<std::uint32_t>(i) : (*level)[i / width]);
+        i += width;
+    }
+    return best;
+}
+
+std::size_t Lane::nextAtLeast(std::size_t from, std::size_t to, std::int64_t durNs) const {
+    std::size_t i = from;
+    while (i < to) {
+        // Skips the largest block from here that holds no such event.
+        std::size_t skip = 0;
+        std::size_t width = kBlock;
+        for (const auto& level : m_maxima) {
+            if (i % width != 0 || duration(level[i / width]) >= durNs)
+                break;
+            skip = width;
+            width *= kFan;
+        }
+        if (skip == 0) {
+            if (duration(i) >= durNs)
+                return i;
+            skip = 1;
+        }
+        i += skip;
+    }
+    return to;
+}
+
+std::size_t Lane::bytes() const {
+    std::size_t out = (m_starts.capacity() + m_prefix.capacity()) * sizeof(std::int64_t)
+        + (m_names.capacity() + m_rows.capacity()) * sizeof(std::uint32_t);
+    for (const auto& level : m_maxima)
+        out += level.capacity() * sizeof(std::uint32_t);
+    return out;
+}
+
+void LaneBuilder::add(const Event& event) {
+    if (!m_events.empty() && event.startNs < m_events.back().startNs)
+        m_sorted = false;
+    m_events.push_back(event);
+    m_events.back().durNs = std::max<std::int64_t>(0, event.durNs);
+}
+
+LaneBuilder::Built LaneBuilder::build() && {
+    if (!m_sorted)
+        std::stable_sort(m_events.begin(), m_events.end(),
+            [](const Event& a, const Event& b) { return a.startNs < b.startNs; });
+
+    // First pass: lane of each event and sizes, so that no vector grows beyond what it holds.
+    std::vector<std::int64_t> freeAt;
+    std::vector<std::size_t> counts;
+    std::vector<std::uint16_t> laneOf(m_events.size());
+    constexpr std::uint16_t kNone = 0xffff;
+    Built out;
+    for (std::size_t i = 0; i < m_events.size(); ++i) {
+        const Event& event = m_events[i];
+        const auto place = std::find_if(
+            freeAt.begin(), freeAt.end(), [&](std::int64_t free) { return free <= event.startNs; });
+        const auto lane = static_cast<std::size_t>(place - freeAt.begin());
+        if (lane >= kMaxLanes) {
+            laneOf[i] = kNone;
+            ++out.leftOut;
+            continue;
+        }
+        if (place == freeAt.end()) {
+            freeAt.push_back(0);
+            counts.push_back(0);
+        }
+        freeAt[lane] = event.startNs + event.durNs;
+        ++counts[lane];
+        laneOf[i] = static_cast<std::uint16_t>(lane);
+    }
+
+    std::vector<std::shared_ptr<Lane>> lanes;
+    for (const std::size_t count : counts) {
+        auto lane = std::make_shared<Lane>();
+        lane->m_starts.reserve(count);
+        lane->m_prefix.reserve(count + 1);
+        lane->m_prefix.push_back(0);
+        lane->m_names.reserve(count);
+        lane->m_rows.reserve(count);
+        lanes.push_back(std::move(lane));
+    }
+    for (std::size_t i = 0; i < m_events.size(); ++i) {
+        if (laneOf[i] == kNone)
+            continue;
+        Lane& lane = *lanes[laneOf[i]];
+        const Event& event = m_events[i];
+        // What every search rests on.
+        GD_CHECK(lane.size() == 0 || lane.end(lane.size() - 1) <= event.startNs);
+        lane.m_starts.push_back(event.startNs);
+        lane.m_prefix.push_back(lane.m_prefix.back() + event.durNs);
+        lane.m_names.push_back(event.name);
+        lane.m_rows.push_back(event.row);
+    }
+    std::vector<Event>().swap(m_events);
+
+    for (auto& lane : lanes) {
+        const auto above = [&lane](std::size_t count, std::size_t width, auto&& at) {
+            std::vector<std::uint32_t> level((count + width - 1) / width);
+            for (std::size_t b = 0; b < level.size(); ++b) {
+                level[b] = at(b * width);
+                for (std::size_t i = b * width + 1; i < std::min(count, (b + 1) * width); ++i)
+                    level[b] = lane->better(level[b], at(i));
+            }
+            return level;
+        };
+        lane->m_maxima.push_back(
+            above(lane->size(), kBlock, [](std::size_t i) { return static_cast<std::uint32_t>(i); }));
+        while (lane->m_maxima.back().size() > 1) {
+            const auto& below = lane->m_maxima.back();
+            lane->m_maxima.push_back(above(below.size(), kFan, [&](std::size_t i) { return below[i]; }));
+        }
+        out.lanes.push_back(std::move(lane));
+    }
+    return out;
+}
+
+} // namespace gd::gui

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/model/load_tracks.h"
+
+#include "analyzer/store/readers.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+namespace gd::gui {
+namespace {
+
+using Names = std::unordered_map<std::int64_t, std::uint32_t>;
+
+std::uint32_t nameOr(const Names& names, std::int64_t id, std::uint32_t otherwise) {
+    const auto at = names.find(id);
+    return at == names.end() ? otherwise : at->second;
+}
+
+// Words for replay_gap.cause; one that is not known here is shown as it is.
+std::string gapCause(std::string_view word) {
+    constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+        {"host_sync", "host waits for the device"},
+        {"exec_update", "graph is updated"},
+        {"data", "copies and loading"},
+        {"host_other", "host busy outside CUDA"},
+        {"launch_call", "inside the launch call"},
+        {"event", "waits for an event"},
+        {"peer", "waits for another rank"},
+        {"nccl", "waits in communication"},
+        {"unknown", "not known"},
+    };
+    for (const auto& [name, text] : kWords) {
+        if (name == word)
+            return std::string(text);
+    }
+    return std::string(word);
+}
+
+// A row that is being read.
+struct Draft {
+    TrackRow row;
+    LaneBuilder lanes;
+
+    std::size_t slice(const std::string& table, std::int64_t firstRowId) {
+        row.slices.push_back({table, firstRowId});
+        return row.slices.size() - 1;
+    }
+};
+
+// One entry of table `track`.
+struct Track {
+    std::string table;
+    std::int64_t process = 0, device = -1, number = -1, first = 0, last = -1;
+    std::string name;
+};
+
+class Loader {
+public:
+    explicit Loader(TrackLoad& load)
+        : m_load(load) { }
+
+    void run() {
+        step("kernel_shape", [this] { return readKernelNames(); });
+        step("string", [this] { return readStrings(); });
+        step("api", [this] { return readCalls(); });
+        step("exec_reuse", [this] { return readGraphs(); });
+        step("step", [this] { return readSteps(); });
+        step("replay_gap", [this] { return readGaps(); });
+        step("track", [this] { return readTrackList(); });
+        for (const Track& track : m_tracks) {
+            if (track.table == "replay")
+                step("replay", [&] { return readReplays(track); });
+            else if (track.table == "nvtx_range")
+                step("nvtx_range", [&] { return readRanges(track); });
+        }
+        step("allocation", [this] { return readMemory(); });
+        step("nccl_op", [this] { return readCommCalls(); });
+        step("kernel", [this] { return readStreams(); });
+        for (const Track& track : m_tracks) {
+            if (track.table == "api_call")
+                step("api_call", [&] { return readHostCalls(track); });
+        }
+        if (m_leftOut > 0)
+            m_load.notes.push_back(fmt::format("{} events are not drawn: more than {} overlap in one row",
+                m_leftOut, LaneBuilder::kMaxLanes));
+    }
+
+private:
+    template <class F> void step(const char* table, F&& read) {
+        if (m_load.stop)
+            return;
+        const Result<void> done = read();
+        if (!done)
+            m_load.notes.push_back(fmt::format("table {} cannot be drawn: {}", table, done.error().message));
+    }
+
+    // Calls `use` with each row; stops with the load.
+    template <class F> Result<void> each(Statement& rows, F&& use) {
+        for (std::size_t n = 0;; ++n) {
+            if (n % 4096 == 0 && m_load.stop)
+                return {};
+            GD_TRY_ASSIGN(const bool more, rows.step());
+            if (!more)
+                return {};
+            use(rows);
+        }
+    }
+    template <class F> Result<void> each(const std::string& sql, F&& use) {
+        GD_TRY_ASSIGN(auto rows, m_load.db.prepare(sql));
+        return each(rows, use);
+    }
+    template <class F> Result<void> eachOf(const std::string& sql, const Track& track, F&& use) {
+        GD_TRY_ASSIGN(auto rows, m_load.db.prepare(sql));
+        rows.bind(1, track.first);
+        rows.bind(2, track.last);
+        return each(rows, use);
+    }
+
+    void deliver(Draft&& draft) {
+        if (m_load.stop || (draft.lanes.empty() && !draft.row.curve))
+            return;
+        LaneBuilder::Built built = std::move(draft.lanes).build();
+        m_leftOut += built.leftOut;
+        draft.row.lanes = std::move(built.lanes);
+        m_load.deliver(std::make_shared<const TrackRow>(std::move(draft.row)));
+    }
+    static void add(Draft& draft, std::size_t slice, std::int64_t rowId, std::int64_t startNs,
+        std::int64_t endNs, std::uint32_t name) {
+        const std::int64_t offset = rowId - draft.row.slices[slice].firstRowId;
+        if (offset < 0 || offset >= (std::int64_t{1} << TrackRow::kOffsetBits))
+            return;
+        draft.lanes.add({startNs, endNs - startNs, name, TrackRow::encode(slice, offset)});
+    }
+    std::int64_t endOf(std::int64_t process) const {
+        const auto& all = m_load.info.processes;
+        const auto at
+            = std::find_if(all.begin(), all.end(), [&](const ProcessInfo& p) { return p.id == process; });
+        return at == all.end() ? m_load.info.endNs : at->endNs;
+    }
+
+    Result<void> readKernelNames() {
+        return each("SELECT k.shape_id, s.text FROM kernel_shape AS k JOIN string AS s "
+                    "ON s.string_id = k.name_id",
+            [this](const Statement& r) {
+                const std::string text(r.text(1));
+                m_kernels[r.int64(0)] = m_load.names.intern(text, kernelCategory(text));
+            });
+    }
+    // Only the strings that ranges use: most of the others name files and functions.
+    Result<void> readStrings() {
+        return each("SELECT string_id, text FROM string WHERE string_id IN (SELECT name_id FROM nvtx_range)",
+            [this](const Statement& r) {
+                m_ranges[r.int64(0)] = m_load.names.intern(std::string(r.text(1)), Category::host);
+            });
+    }
+    Result<void> readCalls() {
+        return each("SELECT api_id, coalesce(runtime_name, name) FROM api", [this](const Statement& r) {
+            m_calls[r.int64(0)] = m_load.names.intern(std::string(r.text(1)), Category::host);
+        });
+    }
+    Result<void> readGraphs() {
+        return each("SELECT process_id, exec_id, graph_name FROM exec_reuse", [this](const Statement& r) {
+            m_graphs[{r.int64(0), r.int64(1)}]
+                = m_load.names.intern(std::string(r.text(2)), Category::replay);
+        });
+    }
+
+    Result<void> readSteps() {
+        std::map<std::int64_t, Draft> drafts;
+        GD_TRY(
+            each("SELECT rowid, process_id, step, start_ns, end_ns, kind FROM step", [&](const Statement& r) {
+                Draft& draft = of(drafts, r.int64(1), RowKind::step, "step", "Steps");
+                std::string name = fmt::format("step {}", r.int64(2));
+                if (r.text(5) != "steady")
+                    name += fmt::format(" ({})", r.text(5));
+                add(draft, 0, r.int64(0), r.int64(3), r.int64(4), m_load.names.intern(name, Category::host));
+            }));
+        return deliverAll(drafts);
+    }
+    Result<void> readGaps() {
+        std::map<std::int64_t, Draft> drafts;
+        GD_TRY(each("SELECT rowid, process_id, start_ns, end_ns, cause, known FROM replay_gap",
+            [&](const Statement& r) {
+                Draft& draft = of(drafts, r.int64(1), RowKind::gap, "replay_gap", "Gaps before replays");
+                const std::string cause = r.int64(5) == 0 ? "not known" : gapCause(r.text(4));
+                add(draft, 0, r.int64(0), r.int64(2), r.int64(3),
+                    m_load.names.intern("idle: " + cause, Category::gap));
+            }));
+        return deliverAll(drafts);
+    }
+    static Draft& of(std::map<std::int64_t, Draft>& drafts, std::int64_t process, RowKind kind,
+        const char* table, const char* title) {
+        const auto [at, isNew] = drafts.try_emplace(process);
+        if (isNew) {
+            at->second.row.kind = kind;
+            at->second.row.process = process;
+            at->second.row.title = title;
+            at->second.slice(table, 0);
+        }
+        return at->second;
+    }
+    template <class Key> Result<void> deliverAll(std::map<Key, Draft>& drafts) {
+        for (auto& [key, draft] : drafts)
+            deliver(std::move(draft));
+        return {};
+    }
+
+    Result<void> readTrackList() {
+        return each("SELECT table_name, process_id, device_id, coalesce(stream_id, thread_id), name, "
+                    "first_rowid, last_rowid FROM track WHERE first_rowid IS NOT NULL ORDER BY track_id",
+            [this](const Statement& r) {
+                m_tracks.push_back({std::string(r.text(0)), r.int64(1), r.optionalInt64(2).value_or(-1),
+                    r.optionalInt64(3).value_or(-1), r.int64(5), r.int64(6), std::string(r.text(4))});
+            });
+    }
+    Draft draftOf(const Track& track, RowKind kind, std::string title) {
+        Draft draft;
+        draft.row.kind = kind;
+        draft.row.process = track.process;
+        draft.row.device = track.device;
+        draft.row.number = track.number;
+        draft.row.title = std::move(title);
+        draft.slice(track.table, track.first);
+        return draft;
+    }
+
+    Result<void> readReplays(const Track& track) {
+        const std::string stream = fmt::format("stream {}", track.number);
+        Draft measured = draftOf(track, RowKind::replay, "Replays, " + stream);
+        Draft launched = draftOf(track, RowKind::replay, "Replays, " + stream + ": launches only");
+        launched.row.measured = false;
+        const std::uint32_t unnamed = m_load.names.intern("graph", Category::replay);
+        GD_TRY(
+            eachOf("SELECT replay_id, process_id, exec_id, launch_start_ns, launch_end_ns, start_ns, end_ns "
+                   "FROM replay WHERE replay_id BETWEEN ? AND ?",
+                track, [&](const Statement& r) {
+                    const auto known = m_graphs.find({r.int64(1), r.int64(2)});
+                    const std::uint32_t name = known == m_graphs.end() ? unnamed : known->second;
+                    if (!r.isNull(5) && !r.isNull(6)) {
+                        add(measured, 0, r.int64(0), r.int64(5), r.int64(6), name);
+                    } else {
+                        // When it ran is not known; only the call is.
+                        const std::int64_t end = r.optionalInt64(4).value_or(endOf(track.process));
+                        add(launched, 0, r.int64(0), r.int64(3), end,
+                            m_load.names.intern("launch of " + m_load.names[name].text, Category::host));
+                    }
+                }));
+        deliver(std::move(measured));
+        deliver(std::move(launched));
+        return {};
+    }
+    Result<void> readRanges(const Track& track) {
+        Draft draft = draftOf(track, RowKind::range, "Ranges, " + track.name);
+        const std::uint32_t unnamed = m_load.names.intern("range", Category::host);
+        GD_TRY(eachOf("SELECT range_id, start_ns, end_ns, name_id FROM nvtx_range "
+                      "WHERE range_id BETWEEN ? AND ?",
+            track, [&](const Statement& r) {
+                add(draft, 0, r.int64(0), r.int64(1), r.optionalInt64(2).value_or(endOf(track.process)),
+                    nameOr(m_ranges, r.int64(3), unnamed));
+            }));
+        deliver(std::move(draft));
+        return {};
+    }
+    Result<void> readHostCalls(const Track& track) {
+        Draft draft = draftOf(track, RowKind::host, "Calls, " + track.name);
+        const std::uint32_t unnamed = m_load.names.intern("call", Category::host);
+        GD_TRY(eachOf("SELECT api_call_id, start_ns, end_ns, api_id FROM api_call "
+                      "WHERE api_call_id BETWEEN ? AND ?",
+            track, [&](const Statement& r) {
+                add(draft, 0, r.int64(0), r.int64(1), r.optionalInt64(2).value_or(endOf(track.process)),
+                    nameOr(m_calls, r.int64(3), unnamed));
+            }));
+        deliver(std::move(draft));
+        return {};
+    }
+
+    // Kernels, copies and fills of one stream share a row: the stream runs them in order.
+    Result<void> readStreams() {
+        std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<const Track*>> streams;
+        for (const Track& track : m_tracks) {
+            if (track.table == "kernel" || track.table == "memcpy" || track.table == "memset")
+                streams[{track.process, track.device, track.number}].push_back(&track);
+        }
+        std::map<std::int64_t, Draft> comm;
+        for (const auto& [key, tracks] : streams) {
+            if (m_load.stop)
+                return {};
+            Draft draft;
+            draft.row.kind = RowKind::stream;
+            std::tie(draft.row.process, draft.row.device, draft.row.number) = key;
+            draft.row.title = fmt::format("Device {}, stream {}", draft.row.device, draft.row.number);
+            std::int64_t rows = 0;
+            for (const Track* track : tracks)
+                rows += std::max<std::int64_t>(0, track->last - track->first + 1);
+            draft.lanes.reserve(static_cast<std::size_t>(std::min<std::int64_t>(rows, 1 << 26)));
+            for (const Track* track : tracks) {
+                const std::size_t slice = draft.slice(track->table, track->first);
+                step(track->table.c_str(), [&] { return readWork(*track, draft, slice, comm); });
+            }
+            deliver(std::move(draft));
+        }
+        return deliverAll(comm);
+    }
+    Result<void> readWork(
+        const Track& track, Draft& draft, std::size_t slice, std::map<std::int64_t, Draft>& comm) {
+        if (track.table == "kernel") {
+            const std::uint32_t unnamed = m_load.names.intern("kernel", Category::compute);
+            return eachOf("SELECT kernel_id, start_ns, dur_ns, shape_id FROM kernel "
+                          "WHERE kernel_id BETWEEN ? AND ?",
+                track, [&](const Statement& r) {
+                    const std::uint32_t name = nameOr(m_kernels, r.int64(3), unnamed);
+                    const std::int64_t end = r.int64(1) + r.int64(2);
+                    add(draft, slice, r.int64(0), r.int64(1), end, name);
+                    if (m_load.names[name].category == Category::comm)
+                        add(of(comm, track.process, RowKind::comm, "kernel", "Communication on the device"),
+                            0, r.int64(0), r.int64(1), end, name);
+                });
+        }
+        const bool copies = track.table == "memcpy";
+        const std::uint32_t fill = m_load.names.intern("memset", Category::fill);
+        return eachOf(copies
+                ? "SELECT memcpy_id, start_ns, dur_ns, copy_kind FROM memcpy WHERE memcpy_id BETWEEN ? AND ?"
+                : "SELECT memset_id, start_ns, dur_ns, bytes FROM memset WHERE memset_id BETWEEN ? AND ?",
+            track, [&](const Statement& r) {
+                const std::uint32_t name = copies
+                    ? m_load.names.intern(fmt::format("memcpy {}", r.text(3)), Category::copy)
+                    : fill;
+                add(draft, slice, r.int64(0), r.int64(1), r.int64(1) + r.int64(2), name);
+            });
+    }
+
+    Result<void> readCommCalls() {
+        std::map<std::pair<std::int64_t, std::int64_t>, Draft> drafts;
+        GD_TRY(each("SELECT o.rowid, o.process_id, o.comm_hash, o.time_ns, o.kind, o.message_bytes, "
+                    "(SELECT c.nranks FROM nccl_comm AS c WHERE c.process_id = o.process_id "
+                    "AND c.comm_hash = o.comm_hash LIMIT 1) FROM nccl_op AS o",
+            [&](const Statement& r) {
+                const auto [at, isNew] = drafts.try_emplace({r.int64(1), r.int64(2)});
+                Draft& draft = at->second;
+                if (isNew) {
+                    draft.row.kind = RowKind::commCall;
+                    draft.row.process = r.int64(1);
+                    draft.row.title
+                        = fmt::format("NCCL calls, {:08x}{}", static_cast<std::uint64_t>(r.int64(2)) >> 32,
+                            r.isNull(6) ? "" : fmt::format(", {} ranks", r.int64(6)));
+                    draft.slice("nccl_op", 0);
+                }
+                add(draft, 0, r.int64(0), r.int64(3), r.int64(3),
+                    m_load.names.intern(std::string(r.text(4)), Category::comm));
+            }));
+        return deliverAll(drafts);
+    }
+
+    // Bytes allocated on each device. The framework's blocks lie inside driver allocations and get a row of
+    // their own.
+    Result<void> readMemory() {
+        struct Curve {
+            std::vector<StepCurve::Point> changes;
+        };
+        std::map<std::tuple<std::int64_t, std::int64_t, bool>, Curve> curves;
+        GD_TRY(each("SELECT process_id, device_id, kind, bytes, alloc_ns, free_ns FROM allocation "
+                    "WHERE device_id IS NOT NULL",
+            [&](const Statement& r) {
+                auto& changes = curves[{r.int64(0), r.int64(1), r.text(2) == "framework"}].changes;
+                changes.push_back({r.int64(4), r.int64(3)});
+                if (!r.isNull(5))
+                    changes.push_back({r.int64(5), -r.int64(3)});
+            }));
+        for (auto& [key, curve] : curves) {
+            std::stable_sort(curve.changes.begin(), curve.changes.end(),
+                [](const auto& a, const auto& b) { return a.timeNs < b.timeNs; });
+            std::int64_t sum = 0;
+            for (auto& point : curve.changes)
+                point.value = sum += point.value;
+            Draft draft;
+            draft.row.kind = RowKind::memory;
+            draft.row.process = std::get<0>(key);
+            draft.row.device = std::get<1>(key);
+            draft.row.number = std::get<2>(key) ? 1 : 0;
+            draft.row.title = fmt::format(
+                "Memory, device {}{}", draft.row.device, std::get<2>(key) ? ": framework's blocks" : "");
+            draft.row.curve = std::make_shared<const StepCurve>(std::move(curve.changes));
+            deliver(std::move(draft));
+        }
+        return {};
+    }
+
+    TrackLoad& m_load;
+    std::vector<Track> m_tracks;
+    Names m_kernels, m_ranges, m_calls;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> m_graphs;
+    std::size_t m_leftOut = 0;
+};
+
+} // namespace
+
+Result<TraceInfo> readTraceInfo(Db& db, const std::string& path) {
+    GD_TRY_ASSIGN(const auto processes, store::readProcesses(db));
+    TraceInfo info;
+    info.path = path;
+    for (const store::ProcessRow& process : processes) {
+        info.processes.push_back({process.id.value(), process.pid,
+            process.rank.isNone() ? -1 : process.rank.value(), process.startNs, process.endNs});
+        info.startNs = info.processes.size() == 1 ? process.startNs : std::min(info.startNs, process.startNs);
+        info.endNs = std::max(info.endNs, process.endNs);
+    }
+    std::stable_sort(info.processes.begin(), info.processes.end(),
+        [](const ProcessInfo& a, const ProcessInfo& b) { return a.rank < b.rank; });
+    return info;
+}
+
+void loadTracks(TrackLoad& load) {
+    Loader(load).run();
+}
+
+} // namespace gd::gui

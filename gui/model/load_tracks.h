@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/base/db.h"
+#include "gui/model/name_table.h"
+#include "gui/model/track_row.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gd::gui {
+
+// A process of the trace, for the headings of the timeline. -1: unknown.
+struct ProcessInfo {
+    std::int64_t id = 0;
+    std::int64_t pid = 0;
+    std::int64_t rank = -1;
+    std::int64_t startNs = 0;
+    std::int64_t endNs = 0;
+};
+
+struct TraceInfo {
+    std::string path;
+    std::int64_t startNs = 0; // of what the trace covers
+    std::int64_t endNs = 1;
+    std::vector<ProcessInfo> processes; // by rank, then id
+};
+
+Result<TraceInfo> readTraceInfo(Db& db, const std::string& path);
+
+// Reads the rows of an open trace, one by one, small tables first, and hands each out as soon as it is whole.
+// Belongs to the thread of the Db. A table that cannot be read, or lacks a column, becomes a note and the
+// others are read all the same.
+struct TrackLoad {
+    Db& db;
+    const TraceInfo& info;
+    NameTable& names; // filled
+    std::function<void(RowPtr)> deliver;
+    const std::atomic<bool>& stop; // true: returns soon, with what was delivered so far
+    std::vector<std::string> notes; // sentences for the issues bar
+};
+void loadTracks(TrackLoad& load);
+
+} // namespace gd::gui

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/model/trace_session.h"
+
+#include "analyzer/report/judge.h"
+
+#include <QMetaObject>
+
+#include <filesystem>
+
+namespace gd::gui {
+
+struct TraceSession::Work {
+    std::optional<store::Trace> trace;
+    std::optional<rules::RuleSet> rules;
+    std::optional<rules::LocationFinder> locations;
+};
+
+template <class F> void TraceSession::post(F&& f) {
+    if (!m_stop)
+        QMetaObject::invokeMethod(this, std::forward<F>(f), Qt::QueuedConnection);
+}
+
+TraceSession::TraceSession(QObject* parent)
+    : QObject(parent)
+    , m_names(std::make_shared<NameTable>())
+    , m_work(std::make_unique<Work>()) {
+    std::error_code error;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+    m_rulesFolder = (program.parent_path().parent_path() / "share" / "graphdoctor" / "rules").string();
+    m_thread.setMaxThreadCount(1);
+    m_thread.setExpiryTimeout(-1);
+}
+
+TraceSession::~TraceSession() {
+    m_stop = true;
+    m_thread.clear();
+    m_thread.waitForDone();
+}
+
+void TraceSession::open(const QString& path) {
+    m_thread.start([this, name = path.toStdString()] { load(name); });
+}
+
+void TraceSession::load(const std::string& path) {
+    auto trace = report::openTrace(path);
+    if (!trace) {
+        post([this, message = QString::fromStdString(trace.error().message)] {
+            emit failed(message);
+            emit finished();
+        });
+        return;
+    }
+    m_work->trace.emplace(std::move(trace).value());
+    Db& db = m_work->trace->db();
+    const auto info = readTraceInfo(db, path);
+    if (!info) {
+        post([this, message = QString::fromStdString(info.error().message)] {
+            emit failed(message);
+            emit finished();
+        });
+        return;
+    }
+    post([this, copy = *info] { emit opened(copy); });
+    TrackLoad tracks{db, *info, *m_names,
+        [this](RowPtr row) { post([this, row = std::move(row)] { emit rowLoaded(row); }); }, m_stop, {}};
+    loadTracks(tracks);
+    for (const std::string& note : tracks.notes)
+        post([this, text = QString::fromStdString(note)] { emit noted(text); });
+    post([this] { emit tracksLoaded(); });
+    if (!m_stop)
+        judge(path);
+    post([this] { emit finished(); });
+}
+
+void TraceSession::judge(const std::string& path) {
+    auto set = rules::loadRules(std::vector<std::string>{m_rulesFolder});
+    if (!set) {
+        post([this, text = QString::fromStdString(set.error().message)] {
+            emit noted(tr("Findings are not shown: %1").arg(text));
+        });
+        return;
+    }
+    m_work->rules.emplace(std::move(set).value());
+    auto report = report::judge(*m_work->trace, path, *m_work->rules, {}, {});
+    if (auto finder = rules::LocationFinder::open(m_work->trace->db(), m_work->rules->frames))
+        m_work->locations.emplace(std::move(finder).value());
+    if (!report) {
+        post([this, text = QString::fromStdString(report.error().message)] {
+            emit noted(tr("Findings are not shown: %1").arg(text));
+        });
+        return;
+    }
+    auto judged = std::make_shared<Judgement>();
+    judged->report = std::move(report).value();
+    judged->evidence = evidenceTimes(m_work->trace->db(), judged->report.findings);
+    post([this, shared = ReportPtr(std::move(judged))] { emit reportReady(shared); });
+}
+
+void TraceSession::requestDetails(const EventKey& event) {
+    m_thread.start([this, event] {
+        if (m_stop || !m_work->trace)
+            return;
+        const TrackRow::Place place = event.row->place(event.in().row(event.index));
+        auto rows
+            = eventDetails(m_work->trace->db(), place, m_work->locations ? &*m_work->locations : nullptr);
+        std::vector<DetailRow> out;
+        if (rows)
+            out = std::move(rows).value();
+        else
+            out.push_back({"not shown", rows.error().message, {}, 0, -1, -1});
+        post([this, event, out = std::move(out)] { emit detailsReady(event, out); });
+    });
+}
+
+} // namespace gd::gui

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/report/model.h"
+#include "analyzer/rules/rule_set.h"
+#include "analyzer/store/trace.h"
+#include "gui/model/details.h"
+#include "gui/model/load_tracks.h"
+#include "gui/model/name_table.h"
+
+#include <QObject>
+#include <QString>
+#include <QThreadPool>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gd::gui {
+
+// What the analyzer says of a trace, with the times of the rows that it names.
+struct Judgement {
+    report::Report report;
+    RowTimes evidence;
+};
+using ReportPtr = std::shared_ptr<const Judgement>;
+
+// One open trace. Everything that touches the file runs in one worker thread, in order: opening (facts of
+// another version are rebuilt by the analyzer), rows, findings by the analyzer's rules, details on demand.
+// Results arrive as signals in the thread of this object. Destroying it stops a load within milliseconds.
+class TraceSession : public QObject {
+    Q_OBJECT
+public:
+    explicit TraceSession(QObject* parent = nullptr);
+    ~TraceSession() override;
+
+    // Folder with the rules; default: that of this installation.
+    void setRulesFolder(const std::string& folder) { m_rulesFolder = folder; }
+    // Once per session.
+    void open(const QString& path);
+    // Answered by detailsReady() with the same key.
+    void requestDetails(const EventKey& event);
+
+    std::shared_ptr<const NameTable> names() const { return m_names; }
+
+signals:
+    void opened(const gd::gui::TraceInfo& info);
+    void rowLoaded(const gd::gui::RowPtr& row);
+    void tracksLoaded(); // no more rows
+    void reportReady(const gd::gui::ReportPtr& report);
+    void noted(const QString& sentence); // what could not be shown, while the rest goes on
+    void failed(const QString& sentence); // nothing more follows but finished()
+    void finished(); // everything that open() starts is done
+    void detailsReady(const gd::gui::EventKey& event, const std::vector<gd::gui::DetailRow>& rows);
+
+private:
+    struct Work; // belongs to the worker thread
+    void load(const std::string& path);
+    void judge(const std::string& path);
+    // Runs `f` in the thread of this object, unless that is being destroyed.
+    template <class F> void post(F&& f);
+
+    std::string m_rulesFolder;
+    std::shared_ptr<NameTable> m_names;
+    std::unique_ptr<Work> m_work;
+    std::atomic<bool> m_stop = false;
+    QThreadPool m_thread; // of one thread
+};
+
+} // namespace gd::gui

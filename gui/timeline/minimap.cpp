@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/minimap.h"
+
+#include <QCoreApplication>
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gd::gui {
+
+Minimap::Minimap(TimelineView* timeline)
+    : m_timeline(timeline)
+    , m_theme(&Theme::of(palette()))
+    , m_generation(std::make_shared<std::atomic<int>>(0)) {
+    setObjectName(QStringLiteral("minimap"));
+    setAccessibleName(tr("Whole trace"));
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_pool.setMaxThreadCount(1);
+    m_soon.setSingleShot(true);
+    m_soon.setInterval(60);
+    connect(&m_soon, &QTimer::timeout, this, &Minimap::count);
+    connect(timeline, &TimelineView::rowsChanged, this, [this] {
+        if (!m_soon.isActive())
+            m_soon.start();
+    });
+    connect(timeline, &TimelineView::scaleChanged, this, qOverload<>(&QWidget::update));
+}
+
+Minimap::~Minimap() {
+    ++*m_generation;
+    m_pool.clear();
+    m_pool.waitForDone();
+}
+
+void Minimap::setTheme(const Theme& theme) {
+    m_theme = &theme;
+    update();
+}
+
+void Minimap::setReport(const ReportPtr& report) {
+    m_report = report;
+    update();
+}
+
+QSize Minimap::sizeHint() const {
+    return {200, fontMetrics().height() + 8};
+}
+
+TimeScale Minimap::scale() const {
+    const TraceInfo& info = m_timeline->info();
+    return TimeScale::fit(info.startNs, info.endNs, width() * devicePixelRatioF());
+}
+
+void Minimap::count() {
+    std::vector<RowPtr> rows;
+    for (const RowPtr& row : m_timeline->layout().rows()) {
+        if (row->kind == RowKind::stream || (row->kind == RowKind::replay && row->measured))
+            rows.push_back(row);
+    }
+    const int generation = ++*m_generation;
+    m_pool.clear();
+    m_pool.start([this, rows, scale = scale(), pixels = static_cast<int>(width() * devicePixelRatioF()),
+                     generation, current = m_generation] {
+        std::vector<float> busy(static_cast<std::size_t>(std::max(0, pixels)));
+        for (const RowPtr& row : rows) {
+            for (const auto& lane : row->lanes) {
+                if (*current != generation)
+                    return;
+                const std::vector<Cell> cells = makeCells(*lane, scale, pixels);
+                for (std::size_t x = 0; x < cells.size(); ++x)
+                    busy[x] = std::max(
+                        busy[x], static_cast<float>(cells[x].busyNs) / static_cast<float>(cells[x].spanNs));
+            }
+        }
+        QMetaObject::invokeMethod(
+            this,
+            [this, busy = std::move(busy), generation]() mutable {
+                if (*m_generation != generation)
+                    return;
+                m_busy = std::move(busy);
+                update();
+                emit counted();
+            },
+            Qt::QueuedConnection);
+    });
+}
+
+void Minimap::settle() {
+    m_soon.stop();
+    count();
+    m_pool.waitForDone();
+    QCoreApplication::sendPostedEvents(this, QEvent::MetaCall);
+}
+
+void Minimap::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), m_theme->background);
+    if (m_timeline->layout().rows().empty())
+        return;
+    const double ratio = devicePixelRatioF();
+    const int bottom = height() - 4;
+    for (std::size_t x = 0; x < m_busy.size(); ++x) {
+        if (m_busy[x] <= 0)
+            continue;
+        const double high = std::max(1.0, static_cast<double>(m_busy[x]) * (bottom - 2));
+        painter.fillRect(QRectF(static_cast<double>(x) / ratio, bottom - high, 1 / ratio, high),
+            m_theme->bar(Category::compute));
+    }
+    const TimeScale whole = scale();
+    if (m_report) {
+        for (const rules::Finding& finding : m_report->report.findings) {
+            if (!finding.startNs)
+                continue;
+            const double from = whole.xAt(*finding.startNs) / ratio;
+            const double to = whole.xAt(finding.endNs.value_or(*finding.startNs)) / ratio;
+            painter.fillRect(
+                QRectF(from, bottom, std::max(3.0, to - from), 4), m_theme->severity(finding.severity));
+        }
+    }
+    const TimeScale& shown = m_timeline->scale();
+    const double left = std::max(0.0, whole.xAt(shown.startNs) / ratio);
+    const double right = std::min<double>(width(), whole.xAt(shown.endNs(m_timeline->plotWidth())) / ratio);
+    QColor veil = m_theme->area;
+    veil.setAlpha(40);
+    const QRectF frame(left, 0, std::max(3.0, right - left) - 1, height() - 1);
+    painter.fillRect(frame, veil);
+    painter.setPen(m_theme->area);
+    painter.drawRect(frame);
+}
+
+void Minimap::resizeEvent(QResizeEvent*) {
+    m_soon.start();
+}
+
+void Minimap::moveTo(double x) {
+    const TimeScale whole = scale();
+    const double span = m_timeline->scale().nsPerPx * m_timeline->plotWidth();
+    const std::int64_t middle = whole.nsAt(x * devicePixelRatioF());
+    m_timeline->showInterval(
+        middle - static_cast<std::int64_t>(span / 2), middle + static_cast<std::int64_t>(span / 2), 0);
+}
+
+void Minimap::mousePressEvent(QMouseEvent* event) {
+    moveTo(event->position().x());
+}
+
+void Minimap::mouseMoveEvent(QMouseEvent* event) {
+    if (event->buttons() & Qt::LeftButton)
+        moveTo(event->position().x());
+}
+
+} // namespace gd::gui

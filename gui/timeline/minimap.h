@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gui/timeline/timeline_view.h"
+
+#include <QThreadPool>
+#include <QTimer>
+#include <QWidget>
+
+namespace gd::gui {
+
+// The whole trace in one thin line: how busy the device is, a tick for each finding, and a frame around what
+// the timeline shows. A click or drag moves the timeline there.
+class Minimap : public QWidget {
+    Q_OBJECT
+public:
+    explicit Minimap(TimelineView* timeline);
+    ~Minimap() override;
+
+    void setTheme(const Theme& theme);
+    void setReport(const ReportPtr& report);
+    QSize sizeHint() const override;
+    void settle(); // counts now and waits for it
+    // Share of each pixel in which the busiest device row is busy, once it was counted.
+    const std::vector<float>& busy() const { return m_busy; }
+
+signals:
+    void counted();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    TimeScale scale() const; // of a device pixel
+    void count();
+    void moveTo(double x);
+
+    TimelineView* m_timeline;
+    const Theme* m_theme;
+    ReportPtr m_report;
+    std::vector<float> m_busy;
+    QTimer m_soon; // rows arrive one by one: they are counted together
+    QThreadPool m_pool;
+    std::shared_ptr<std::atomic<int>> m_generation;
+};
+
+} // namespace gd::gui

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/row_layout.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+
+namespace gd::gui {
+
+void RowLayout::setProcesses(const std::vector<ProcessInfo>& processes) {
+    m_processes = processes;
+}
+
+void RowLayout::add(const RowPtr& row) {
+    const auto place = std::upper_bound(
+        m_rows.begin(), m_rows.end(), row, [](const RowPtr& a, const RowPtr& b) { return *a < *b; });
+    m_rows.insert(place, row);
+}
+
+void RowLayout::clear() {
+    m_processes.clear();
+    m_rows.clear();
+    m_collapsed.clear();
+    m_lines.clear();
+    m_height = 0;
+}
+
+void RowLayout::toggle(std::int64_t process) {
+    if (m_collapsed.erase(process) == 0)
+        m_collapsed.insert(process);
+}
+
+void RowLayout::setFilter(const QString& text) {
+    m_filter = text;
+}
+
+void RowLayout::arrange(int fontHeight, int available) {
+    place(fontHeight, 1);
+    if (m_height > 0 && m_height < available)
+        place(fontHeight, std::min(2.0, static_cast<double>(available) / m_height));
+}
+
+void RowLayout::place(int fontHeight, double growth) {
+    m_lines.clear();
+    int y = 0;
+    for (const ProcessInfo& process : m_processes) {
+        const QString title = heading(process.id);
+        const std::size_t headingAt = m_lines.size();
+        if (m_processes.size() > 1) {
+            m_lines.push_back({nullptr, process.id, y, fontHeight + 6, 0});
+            y += m_lines.back().height;
+        }
+        std::size_t shown = 0;
+        for (const RowPtr& row : m_rows) {
+            if (row->process != process.id || (m_processes.size() > 1 && isCollapsed(process.id)))
+                continue;
+            if (!m_filter.isEmpty() && !title.contains(m_filter, Qt::CaseInsensitive)
+                && !QString::fromStdString(row->title).contains(m_filter, Qt::CaseInsensitive))
+                continue;
+            const int lanes = std::max<int>(1, static_cast<int>(row->lanes.size()));
+            // Deep rows get thin lanes: the shape shows, names come with the pointer or a closer look.
+            const int plain = row->curve ? 2 * fontHeight
+                : lanes <= 4             ? fontHeight + 2
+                                         : std::max(3, 5 * fontHeight / lanes);
+            const int lane = static_cast<int>(plain * growth);
+            m_lines.push_back({row, process.id, y, lanes * lane + 5, lane});
+            y += m_lines.back().height;
+            ++shown;
+        }
+        if (shown == 0 && !m_filter.isEmpty() && m_lines.size() > headingAt && !isCollapsed(process.id)) {
+            y = m_lines[headingAt].y;
+            m_lines.resize(headingAt);
+        }
+    }
+    m_height = y;
+}
+
+int RowLayout::lineAt(int y) const {
+    const auto after = std::upper_bound(
+        m_lines.begin(), m_lines.end(), y, [](int value, const Line& line) { return value < line.y; });
+    if (after == m_lines.begin())
+        return -1;
+    const Line& line = *(after - 1);
+    return y < line.y + line.height ? static_cast<int>(after - m_lines.begin()) - 1 : -1;
+}
+
+int RowLayout::lineOf(const RowPtr& row) const {
+    const auto at = std::find_if(
+        m_lines.begin(), m_lines.end(), [&](const Line& line) { return row && line.row == row; });
+    return at == m_lines.end() ? -1 : static_cast<int>(at - m_lines.begin());
+}
+
+QString RowLayout::heading(std::int64_t process) const {
+    for (const ProcessInfo& info : m_processes) {
+        if (info.id != process)
+            continue;
+        const QString pid = QCoreApplication::translate("gd::gui::RowLayout", "process %1").arg(info.pid);
+        return info.rank < 0
+            ? pid
+            : QCoreApplication::translate("gd::gui::RowLayout", "rank %1, %2").arg(info.rank).arg(pid);
+    }
+    return {};
+}
+
+} // namespace gd::gui

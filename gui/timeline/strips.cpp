@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/strips.h"
+
+#include <algorithm>
+
+namespace gd::gui {
+namespace {
+
+// Something is here, however little: 15 % of the bar's colour.
+constexpr double kLeastShare = 0.15;
+constexpr double kMarkShare = 0.7; // events without duration
+// Events from this width on begin with a darker pixel, so that neighbours stay apart.
+constexpr double kEdgePx = 4;
+
+QImage drawLane(
+    const Lane& lane, const NameTable& names, const Theme& theme, const TimeScale& scale, int width) {
+    QImage image(std::max(1, width), 1, QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
+    const std::vector<Cell> cells = makeCells(lane, scale, width);
+    for (std::size_t x = 0; x < cells.size(); ++x) {
+        const Cell& cell = cells[x];
+        if (cell.count == 0)
+            continue;
+        const QColor& color = theme.bar(names[lane.name(cell.longest)].category);
+        const double busy = static_cast<double>(cell.busyNs) / static_cast<double>(cell.spanNs);
+        const double least = lane.duration(cell.longest) == 0 ? kMarkShare : kLeastShare;
+        pixels[x] = blend(theme.background, color, std::max(least, busy));
+        const bool begins = lane.start(cell.last) >= scale.nsAt(static_cast<double>(x));
+        if (begins && static_cast<double>(lane.duration(cell.last)) >= kEdgePx * scale.nsPerPx)
+            pixels[x] = blend(color, theme.background, 0.5);
+    }
+    return image;
+}
+
+QImage drawCurve(const StepCurve& curve, const Theme& theme, const TimeScale& scale, int width, int height) {
+    QImage image(std::max(1, width), std::max(1, height), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    const double full = static_cast<double>(std::max<std::int64_t>(1, curve.maximum()));
+    const QRgb solid = theme.bar(Category::attention).rgb();
+    const QRgb swing = blend(theme.background, theme.bar(Category::attention), 0.45);
+    const auto ranges = curve.ranges(scale, width);
+    const auto level = [&](std::int64_t value) {
+        const double share = std::clamp(static_cast<double>(value) / full, 0.0, 1.0);
+        return height - static_cast<int>(share * height + 0.5);
+    };
+    for (int x = 0; x < width; ++x) {
+        const StepCurve::Range& range = ranges[static_cast<std::size_t>(x)];
+        const int low = level(range.low);
+        for (int y = level(range.high); y < height; ++y)
+            reinterpret_cast<QRgb*>(image.scanLine(y))[x] = y < low ? swing : solid;
+    }
+    return image;
+}
+
+} // namespace
+
+Strip drawStrip(const TrackRow& row, const NameTable& names, const Theme& theme, const TimeScale& scale,
+    int width, int height) {
+    Strip strip{scale, width, {}};
+    if (row.curve)
+        strip.lanes.push_back(drawCurve(*row.curve, theme, scale, width, height));
+    for (const auto& lane : row.lanes)
+        strip.lanes.push_back(drawLane(*lane, names, theme, scale, width));
+    return strip;
+}
+
+StripStore::StripStore(QObject* parent)
+    : QObject(parent)
+    , m_generation(std::make_shared<std::atomic<int>>(0)) { }
+
+StripStore::~StripStore() {
+    ++*m_generation;
+    m_pool.clear();
+    m_pool.waitForDone();
+}
+
+void StripStore::request(const std::vector<Wish>& rows, const TimeScale& scale, int width,
+    std::shared_ptr<const NameTable> names, const Theme& theme) {
+    const int generation = ++*m_generation;
+    m_pool.clear();
+    m_pending = static_cast<int>(rows.size());
+    const TimeScale wide = scale.panned(-width);
+    for (const Wish& wish : rows) {
+        m_pool.start([this, wish, wide, width, names, &theme, generation, current = m_generation] {
+            if (*current != generation)
+                return;
+            Strip strip = drawStrip(*wish.row, *names, theme, wide, 3 * width, wish.height);
+            if (*current != generation)
+                return;
+            QMetaObject::invokeMethod(
+                this,
+                [this, row = wish.row, strip = std::move(strip), generation]() mutable {
+                    if (*m_generation != generation)
+                        return;
+                    --m_pending;
+                    ++m_made;
+                    const TrackRow* key = row.get();
+                    m_strips.insert_or_assign(key, std::make_pair(std::move(row), std::move(strip)));
+                    emit changed();
+                },
+                Qt::QueuedConnection);
+        });
+    }
+}
+
+const Strip* StripStore::find(const TrackRow* row) const {
+    const auto at = m_strips.find(row);
+    return at == m_strips.end() ? nullptr : &at->second.second;
+}
+
+bool StripStore::covers(const Strip& strip, const TimeScale& scale, int width) {
+    return strip.scale.nsPerPx == scale.nsPerPx && strip.scale.startNs <= scale.startNs
+        && strip.scale.endNs(strip.width) >= scale.endNs(width);
+}
+
+void StripStore::clear() {
+    ++*m_generation;
+    m_pool.clear();
+    m_pending = 0;
+    m_strips.clear();
+}
+
+void StripStore::waitForDone() {
+    m_pool.waitForDone();
+}
+
+} // namespace gd::gui

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/timeline_view.h"
+
+#include "analyzer/base/time.h"
+
+#include <QAccessible>
+#include <QCoreApplication>
+#include <QScrollBar>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gd::gui {
+
+TimelineView::TimelineView(QWidget* parent)
+    : QAbstractScrollArea(parent)
+    , m_theme(&Theme::of(palette())) {
+    setObjectName(QStringLiteral("timeline"));
+    setAccessibleName(tr("Timeline"));
+    setFocusPolicy(Qt::StrongFocus);
+    setFrameShape(QFrame::NoFrame);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    viewport()->setMouseTracking(true);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    connect(&m_strips, &StripStore::changed, viewport(), qOverload<>(&QWidget::update));
+}
+
+void TimelineView::setTheme(const Theme& theme) {
+    m_theme = &theme;
+    m_strips.clear();
+    requestStrips();
+}
+
+void TimelineView::setTrace(const TraceInfo& info, std::shared_ptr<const NameTable> names) {
+    m_strips.clear();
+    m_layout.clear();
+    m_labels.clear();
+    m_history.clear();
+    m_selected = {};
+    m_area.reset();
+    m_report.reset();
+    m_finding = -1;
+    m_currentLine = -1;
+    m_info = info;
+    m_names = std::move(names);
+    m_layout.setProcesses(info.processes);
+    m_fitted = true;
+    rearrange();
+    setScale(TimeScale::fit(info.startNs, info.endNs, plotWidth(), 0.01), false);
+}
+
+void TimelineView::addRow(const RowPtr& row) {
+    const RowPtr current
+        = m_currentLine >= 0 ? m_layout.lines()[static_cast<std::size_t>(m_currentLine)].row : nullptr;
+    m_layout.add(row);
+    rearrange();
+    m_currentLine = m_layout.lineOf(current);
+    emit rowsChanged();
+}
+
+void TimelineView::setReport(const ReportPtr& report) {
+    m_report = report;
+    m_finding = -1;
+    viewport()->update();
+}
+
+void TimelineView::setEmptyText(const QString& text) {
+    m_emptyText = text;
+    viewport()->update();
+}
+
+void TimelineView::setFilter(const QString& text) {
+    m_layout.setFilter(text);
+    m_currentLine = -1;
+    rearrange();
+}
+
+int TimelineView::plotLeft() const {
+    return fontMetrics().averageCharWidth() * 28;
+}
+
+int TimelineView::plotWidth() const {
+    return std::max(1, viewport()->width() - plotLeft());
+}
+
+int TimelineView::rowsTop() const {
+    return 2 * fontMetrics().height() + 9;
+}
+
+void TimelineView::rearrange() {
+    m_layout.arrange(fontMetrics().height(), viewport()->height() - rowsTop());
+    const int page = std::max(1, viewport()->height() - rowsTop());
+    verticalScrollBar()->setPageStep(page);
+    verticalScrollBar()->setSingleStep(fontMetrics().height());
+    verticalScrollBar()->setRange(0, std::max(0, m_layout.height() - page));
+    requestStrips();
+    viewport()->update();
+}
+
+void TimelineView::setScale(const TimeScale& scale, bool jump) {
+    if (scale == m_scale)
+        return;
+    if (jump)
+        m_history.push(m_scale);
+    m_scale = scale;
+    requestStrips();
+    viewport()->update();
+    emit scaleChanged();
+}
+
+// Asks for the strips of the rows in sight that do not show the present view exactly.
+void TimelineView::requestStrips() {
+    if (!m_names)
+        return;
+    const double ratio = devicePixelRatioF();
+    const TimeScale device = {m_scale.startNs, m_scale.nsPerPx / ratio};
+    const auto width = static_cast<int>(std::ceil(plotWidth() * ratio));
+    const int scroll = verticalScrollBar()->value();
+    std::vector<StripStore::Wish> wishes;
+    bool missing = false;
+    for (const RowLayout::Line& line : m_layout.lines()) {
+        if (!line.row || line.y + line.height < scroll || line.y > scroll + viewport()->height())
+            continue;
+        const Strip* strip = m_strips.find(line.row.get());
+        if (strip != nullptr && StripStore::covers(*strip, device, width))
+            continue;
+        missing = true;
+        wishes.push_back({line.row, static_cast<int>((line.laneHeight - 1) * ratio)});
+    }
+    if (missing)
+        m_strips.request(wishes, device, width, m_names, *m_theme);
+}
+
+void TimelineView::settle() {
+    requestStrips();
+    while (!m_strips.idle()) {
+        m_strips.waitForDone();
+        QCoreApplication::sendPostedEvents(&m_strips, QEvent::MetaCall);
+    }
+}
+
+void TimelineView::zoom(double factor) {
+    double x = plotWidth() / 2.0;
+    const QPoint pointer = viewport()->mapFromGlobal(QCursor::pos());
+    if (viewport()->underMouse() && pointer.x() > plotLeft())
+        x = pointer.x() - plotLeft();
+    m_fitted = false;
+    setScale(m_scale.zoomed(factor, x), false);
+}
+
+void TimelineView::pan(double share) {
+    m_fitted = false;
+    setScale(m_scale.panned(share * plotWidth()), false);
+}
+
+void TimelineView::fitAll() {
+    m_fitted = true;
+    setScale(TimeScale::fit(m_info.startNs, m_info.endNs, plotWidth(), 0.01), true);
+}
+
+void TimelineView::back() {
+    if (const auto past = m_history.back()) {
+        m_fitted = false;
+        setScale(*past, false);
+    }
+}
+
+void TimelineView::showInterval(std::int64_t fromNs, std::int64_t toNs, double margin) {
+    m_fitted = false;
+    setScale(TimeScale::fit(fromNs, toNs, plotWidth(), margin), true);
+}
+
+void TimelineView::selectFinding(int number) {
+    m_finding = number;
+    viewport()->update();
+    if (!m_report || number < 0 || number >= static_cast<int>(m_report->report.findings.size()))
+        return;
+    const rules::Finding& finding = m_report->report.findings[static_cast<std::size_t>(number)];
+    if (!finding.startNs)
+        return;
+    const std::int64_t end = finding.endNs.value_or(*finding.startNs);
+    // A third of the width for the finding, the rest for what is around it; a moment gets 20 us.
+    const std::int64_t around = std::max<std::int64_t>(0, 20'000 - (end - *finding.startNs)) / 2;
+    showInterval(*finding.startNs - around, end + around, 1.0 / 3);
+    for (std::size_t i = 0; i < m_layout.lines().size(); ++i) {
+        if (m_layout.lines()[i].process == finding.processId.value()) {
+            ensureVisible(static_cast<int>(i));
+            break;
+        }
+    }
+}
+
+void TimelineView::selectEvent(const EventKey& event) {
+    m_selected = event;
+    m_currentLine = m_layout.lineOf(event.row);
+    if (event) {
+        if (event.endNs() < m_scale.startNs || event.startNs() > m_scale.endNs(plotWidth()))
+            setScale(m_scale.panned(m_scale.xAt(event.startNs()) - plotWidth() / 3.0), false);
+        ensureVisible(m_currentLine);
+    }
+    describeSelection();
+    viewport()->update();
+    emit eventSelected(event);
+}
+
+void TimelineView::stepEvent(int direction) {
+    if (!m_selected) {
+        stepRow(0);
+        return;
+    }
+    const Lane& lane = m_selected.in();
+    const auto next = static_cast<std::ptrdiff_t>(m_selected.index) + direction;
+    if (next >= 0 && next < static_cast<std::ptrdiff_t>(lane.size()))
+        selectEvent({m_selected.row, m_selected.lane, static_cast<std::size_t>(next)});
+}
+
+// The row above or below, and on it the event nearest to the middle of the view.
+void TimelineView::stepRow(int direction) {
+    const auto& lines = m_layout.lines();
+    const int count = static_cast<int>(lines.size());
+    int line = m_currentLine < 0 ? 0 : m_currentLine + direction;
+    const int step = direction < 0 ? -1 : 1;
+    while (line >= 0 && line < count && lines[static_cast<std::size_t>(line)].row
+        && lines[static_cast<std::size_t>(line)].row->lanes.empty())
+        line += step;
+    if (line < 0 || line >= count)
+        return;
+    const RowPtr& row = lines[static_cast<std::size_t>(line)].row;
+    if (!row) {
+        m_selected = {};
+        m_currentLine = line;
+        ensureVisible(line);
+        describeSelection();
+        viewport()->update();
+        return;
+    }
+    const std::int64_t middle
+        = m_selected ? (m_selected.startNs() + m_selected.endNs()) / 2 : m_scale.nsAt(plotWidth() / 2.0);
+    const Lane& lane = *row->lanes.front();
+    selectEvent({row, 0, std::min(lane.firstEndingAfter(middle), lane.size() - 1)});
+}
+
+void TimelineView::centreSelection() {
+    if (!m_selected)
+        return;
+    const std::int64_t middle = m_selected.startNs() + (m_selected.endNs() - m_selected.startNs()) / 2;
+    const TimeScale centred
+        = {middle - static_cast<std::int64_t>(plotWidth() / 2.0 * m_scale.nsPerPx), m_scale.nsPerPx};
+    m_fitted = false;
+    if (centred == m_scale)
+        showInterval(m_selected.startNs(), m_selected.endNs(), 0.25);
+    else
+        setScale(centred, true);
+}
+
+void TimelineView::areaOfSelection() {
+    if (m_selected)
+        setArea(m_selected.startNs(), m_selected.endNs());
+}
+
+void TimelineView::setArea(std::int64_t fromNs, std::int64_t toNs) {
+    m_area = std::minmax(fromNs, toNs);
+    viewport()->update();
+    emit areaChanged();
+}
+
+void TimelineView::clearSelection() {
+    m_selected = {};
+    m_finding = -1;
+    m_area.reset();
+    describeSelection();
+    viewport()->update();
+    emit eventSelected({});
+    emit areaChanged();
+}
+
+void TimelineView::toggleProcess() {
+    if (m_currentLine < 0)
+        return;
+    const std::int64_t process = m_layout.lines()[static_cast<std::size_t>(m_currentLine)].process;
+    m_layout.toggle(process);
+    m_currentLine = -1;
+    rearrange();
+    for (std::size_t i = 0; i < m_layout.lines().size() && m_currentLine < 0; ++i) {
+        if (m_layout.lines()[i].process == process)
+            m_currentLine = static_cast<int>(i);
+    }
+}
+
+void TimelineView::ensureVisible(int line) {
+    if (line < 0)
+        return;
+    const RowLayout::Line& at = m_layout.lines()[static_cast<std::size_t>(line)];
+    QScrollBar* bar = verticalScrollBar();
+    if (at.y < bar->value())
+        bar->setValue(at.y);
+    else if (at.y + at.height > bar->value() + bar->pageStep())
+        bar->setValue(std::min(at.y, at.y + at.height - bar->pageStep()));
+}
+
+QString TimelineView::eventText(const EventKey& event) const {
+    return tr("%1, %2, from %3 for %4")
+        .arg(QString::fromStdString((*m_names)[event.name()].text), QString::fromStdString(event.row->title),
+            QString::fromStdString(formatTime(event.startNs(), 1000)),
+            QString::fromStdString(base::formatDuration(event.endNs() - event.startNs())));
+}
+
+// What a screen reader says of the timeline.
+void TimelineView::describeSelection() {
+    QString text;
+    if (m_selected)
+        text = eventText(m_selected);
+    else if (m_currentLine >= 0 && !m_layout.lines()[static_cast<std::size_t>(m_currentLine)].row)
+        text = m_layout.heading(m_layout.lines()[static_cast<std::size_t>(m_currentLine)].process);
+    setAccessibleDescription(text);
+    QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
+    QAccessible::updateAccessibility(&changed);
+}
+
+} // namespace gd::gui

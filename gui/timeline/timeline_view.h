@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gui/model/trace_session.h"
+#include "gui/model/view_state.h"
+#include "gui/timeline/row_layout.h"
+#include "gui/timeline/strips.h"
+
+#include <QAbstractScrollArea>
+#include <QHash>
+#include <QStaticText>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+class QPainter;
+
+namespace gd::gui {
+
+// The timeline: a ruler, the findings' markers, then the rows. Painting only stretches strips that workers
+// made and draws labels, selection and findings; it never touches a file and its cost does not grow with the
+// trace.
+class TimelineView : public QAbstractScrollArea {
+    Q_OBJECT
+public:
+    explicit TimelineView(QWidget* parent = nullptr);
+
+    void setTheme(const Theme& theme);
+    void setTrace(const TraceInfo& info, std::shared_ptr<const NameTable> names);
+    void addRow(const RowPtr& row);
+    void setReport(const ReportPtr& report);
+    // Shown in the middle while there are no rows.
+    void setEmptyText(const QString& text);
+    void setFilter(const QString& text);
+
+    const TimeScale& scale() const { return m_scale; }
+    const RowLayout& layout() const { return m_layout; }
+    const StripStore& strips() const { return m_strips; }
+    const TraceInfo& info() const { return m_info; }
+    const EventKey& selectedEvent() const { return m_selected; }
+    int selectedFinding() const { return m_finding; }
+    std::optional<std::pair<std::int64_t, std::int64_t>> area() const { return m_area; }
+    int plotLeft() const; // x of the first pixel that shows time
+    int plotWidth() const;
+    int rowsTop() const; // y of the first row
+    // The event under a position of the viewport.
+    EventKey itemAt(const QPoint& position) const;
+    // Waits until every strip of the present view is there.
+    void settle();
+
+public slots:
+    void zoom(double factor); // around the pointer where it is over the rows, else around the middle
+    void pan(double share); // of the width
+    void fitAll();
+    void back();
+    void showInterval(std::int64_t fromNs, std::int64_t toNs, double margin);
+    void selectFinding(int number); // -1: none; zooms to it
+    void selectEvent(const gd::gui::EventKey& event);
+    void stepEvent(int direction); // along the row
+    void stepRow(int direction);
+    void centreSelection(); // again: fits it
+    void areaOfSelection();
+    void clearSelection();
+    void toggleProcess(); // of the current row
+    void setArea(std::int64_t fromNs, std::int64_t toNs);
+
+signals:
+    void scaleChanged();
+    void rowsChanged();
+    void eventSelected(const gd::gui::EventKey& event);
+    void findingPicked(int number); // with the pointer
+    void areaChanged(); // also when it is gone
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    bool viewportEvent(QEvent* event) override;
+    void scrollContentsBy(int dx, int dy) override;
+
+private:
+    void setScale(const TimeScale& scale, bool jump);
+    void requestStrips();
+    void rearrange();
+    void ensureVisible(int line);
+    void describeSelection();
+    QString eventText(const EventKey& event) const;
+    int findingAt(const QPoint& position) const;
+    std::int64_t snapped(int x, int y) const; // to an event's edge within 5 px
+
+    void paintRuler(QPainter& painter);
+    void paintRows(QPainter& painter);
+    void paintLane(QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y);
+    void paintLabels(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
+    void paintHatch(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
+    void paintHeader(QPainter& painter, const RowLayout::Line& line, int y, bool current);
+    void paintFindings(QPainter& painter);
+    void paintSelection(QPainter& painter);
+    void paintArea(QPainter& painter);
+
+    const Theme* m_theme;
+    TraceInfo m_info;
+    std::shared_ptr<const NameTable> m_names;
+    ReportPtr m_report;
+    QString m_emptyText;
+    RowLayout m_layout;
+    StripStore m_strips;
+    TimeScale m_scale; // of a logical pixel
+    ZoomHistory m_history;
+    bool m_fitted = true; // still shows everything: goes on doing so when the size changes
+
+    EventKey m_selected;
+    int m_finding = -1;
+    int m_currentLine = -1;
+    std::optional<std::pair<std::int64_t, std::int64_t>> m_area;
+    enum class Drag { none, area, pan };
+    Drag m_drag = Drag::none;
+    QPoint m_dragStart;
+    TimeScale m_dragScale;
+    std::int64_t m_dragNs = 0;
+    bool m_moved = false;
+    QHash<quint64, QStaticText> m_labels; // by name and width in steps of 8 px
+};
+
+} // namespace gd::gui

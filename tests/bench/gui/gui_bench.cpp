@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The viewer's figures, without a display:
+//   gui_bench [--check] [EVENTS]          synthetic rows: memory, strips, painting, panning, search
+//   gui_bench [--check] --trace FILE.gdt  opening a real file: first row, all rows, longest stop of the event
+//   loop
+// --check: fails when a budget is missed, with 5 x slack for times (the machine may be busy).
+#include "gui/app/main_window.h"
+#include "gui/model/search.h"
+
+#include <QApplication>
+#include <QEventLoop>
+#include <QImage>
+#include <QPainter>
+#include <QStyleFactory>
+#include <QTimer>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+namespace {
+
+using namespace gd::gui;
+using Clock = std::chrono::steady_clock;
+
+double msSince(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+bool g_check = false;
+bool g_good = true;
+
+// Prints a figure beside its budget. Times may be five times as long under --check.
+void figure(const char* what, double value, double budget, const char* unit, bool isTime = true) {
+    const bool good = value <= budget * (isTime && g_check ? 5 : 1);
+    std::printf("%-58s %10.2f %-6s budget %8.2f%s\n", what, value, unit, budget, good ? "" : "  MISSED");
+    g_good = g_good && good;
+}
+
+// 64 streams of kernels of 1 to 9 us with gaps below 1 us, and one of 3 ms every 2,000: all alike, so that no
+// zoom is easy.
+std::vector<RowPtr> makeRows(std::size_t events, NameTable& names) {
+    constexpr std::size_t kRows = 64;
+    std::mt19937_64 random(1);
+    std::vector<std::uint32_t> ids;
+    for (int i = 0; i < 500; ++i)
+        ids.push_back(names.intern("kernel_" + std::to_string(i) + "_gemm", static_cast<Category>(i % 3)));
+    std::vector<RowPtr> rows;
+    for (std::size_t r = 0; r < kRows; ++r) {
+        LaneBuilder builder;
+        builder.reserve(events / kRows);
+        std::int64_t t = 0;
+        for (std::size_t i = 0; i < events / kRows; ++i) {
+            const auto duration = static_cast<std::int64_t>(1000 + random() % 8000);
+            builder.add({t, duration, ids[random() % ids.size()], static_cast<std::uint32_t>(i)});
+            t += duration + static_cast<std::int64_t>(random() % 1000) + (i % 2000 == 1999 ? 3'000'000 : 0);
+        }
+        TrackRow row;
+        row.kind = RowKind::stream;
+        row.process = 1;
+        row.device = 0;
+        row.number = static_cast<std::int64_t>(r);
+        row.title = "stream " + std::to_string(r);
+        row.slices.push_back({"kernel", 1});
+        row.lanes = std::move(builder).build().lanes;
+        rows.push_back(std::make_shared<const TrackRow>(std::move(row)));
+    }
+    return rows;
+}
+
+double paintMs(TimelineView& view) {
+    QImage image(view.viewport()->size() * view.devicePixelRatioF(), QImage::Format_ARGB32_Premultiplied);
+    double best = 1e9;
+    for (int i = 0; i < 5; ++i) {
+        const auto start = Clock::now();
+        view.viewport()->render(&image);
+        best = std::min(best, msSince(start));
+    }
+    return best;
+}
+
+void benchView(const std::vector<RowPtr>& rows, const std::shared_ptr<NameTable>& names, int width,
+    int height, double paintBudget) {
+    TimelineView view;
+    view.resize(width, height);
+    view.show();
+    TraceInfo info;
+    info.processes.push_back({1, 1, -1, 0, 0});
+    for (const RowPtr& row : rows)
+        info.endNs = std::max(info.endNs, row->lanes[0]->end(row->lanes[0]->size() - 1));
+    info.processes[0].endNs = info.endNs;
+    view.setTrace(info, names);
+    for (const RowPtr& row : rows)
+        view.addRow(row);
+    view.settle();
+    std::printf("\n%d x %d\n", width, height);
+    double worstPaint = 0, worstDetail = 0;
+    for (const double share : {1.0, 0.3, 0.1, 0.01, 1e-3, 1e-4, 1e-5}) {
+        const auto span = static_cast<std::int64_t>(static_cast<double>(info.endNs) * share);
+        const std::int64_t from = (info.endNs - span) / 2;
+        double detail = 1e9, paint = 0;
+        for (int i = 0; i < 3; ++i) {
+            const auto start = Clock::now();
+            view.showInterval(from + i * span / 100, from + i * span / 100 + span, 0);
+            view.settle();
+            detail = std::min(detail, msSince(start));
+        }
+        paint = paintMs(view);
+        std::printf(
+            "  %9.3f %% of the trace: new detail %7.2f ms, paint %6.2f ms\n", share * 100, detail, paint);
+        worstPaint = std::max(worstPaint, paint);
+        worstDetail = std::max(worstDetail, detail);
+    }
+    figure("  paint in the GUI thread, worst zoom", worstPaint, paintBudget, "ms");
+    figure("  new detail after a zoom, worst", worstDetail, 50, "ms");
+    const int made = view.strips().made();
+    for (int i = 0; i < 8; ++i)
+        view.pan(0.1);
+    figure("  strips made by panning inside the fetched span", view.strips().made() - made, 0, "", false);
+}
+
+void benchSynthetic(std::size_t events) {
+    auto names = std::make_shared<NameTable>();
+    auto start = Clock::now();
+    const auto rows = makeRows(events, *names);
+    std::printf("%zu events in %zu rows, made in %.0f ms\n", events, rows.size(), msSince(start));
+    std::size_t bytes = 0, count = 0;
+    for (const RowPtr& row : rows) {
+        bytes += row->lanes[0]->bytes();
+        count += row->events();
+    }
+    figure(
+        "resident bytes an event", static_cast<double>(bytes) / static_cast<double>(count), 40, "B", false);
+    const std::atomic<bool> stop = false;
+    start = Clock::now();
+    const auto marked = namesWith(*names, "kernel_77");
+    const auto hit = searchEvents(rows, marked, {}, 0, 1, stop);
+    figure("search over all events, first hit and count", msSince(start), 100, "ms");
+    if (!hit.hit)
+        g_good = false;
+    benchView(rows, names, 1920, 1080, 8);
+    benchView(rows, names, 3840, 2160, 16);
+}
+
+void benchTrace(const QString& path) {
+    MainWindow window(&Theme::light());
+    if (const char* rules = std::getenv("GD_RULES"))
+        window.setRulesFolder(QString::fromLocal8Bit(rules));
+    window.resize(1920, 1080);
+    window.show();
+    QApplication::processEvents();
+    double longest = 0, first = -1, tracks = -1;
+    const auto start = Clock::now();
+    auto last = start;
+    // Fires whenever the loop is free: the distance of two is how long it was not.
+    QTimer tick;
+    QObject::connect(&tick, &QTimer::timeout, [&] {
+        longest = std::max(longest, msSince(last));
+        last = Clock::now();
+    });
+    tick.start(0);
+    QObject::connect(window.timeline(), &TimelineView::rowsChanged, [&] {
+        first = first < 0 ? msSince(start) : first;
+        tracks = msSince(start);
+    });
+    QEventLoop loop;
+    QObject::connect(&window, &MainWindow::traceLoaded, &loop, &QEventLoop::quit);
+    window.openTrace(path);
+    loop.exec();
+    const double all = msSince(start);
+    std::size_t events = 0;
+    for (const RowPtr& row : window.timeline()->layout().rows())
+        events += row->events();
+    std::printf("%s: %zu events in %zu rows, %d findings\n", path.toLocal8Bit().constData(), events,
+        window.timeline()->layout().rows().size(), window.findings()->model().findingCount());
+    figure("first row on screen", first, 1000, "ms");
+    figure("all rows on screen", tracks, 5000, "ms");
+    std::printf("%-58s %10.2f ms\n", "findings too", all);
+    figure("longest stop of the event loop while loading", longest, 16, "ms");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    ::setenv("QT_QPA_PLATFORM", "offscreen", 0);
+    QApplication application(argc, argv);
+    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    std::size_t events = 10'000'000;
+    QString trace;
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--check") == 0)
+            g_check = true;
+        else if (std::strcmp(argv[i], "--trace") == 0 && i + 1 < argc)
+            trace = QString::fromLocal8Bit(argv[++i]);
+        else
+            events = std::strtoull(argv[i], nullptr, 10);
+    }
+    if (!trace.isEmpty())
+        benchTrace(trace);
+    else
+        benchSynthetic(std::max<std::size_t>(events, 640));
+    return g_check && !g_good ? 1 : 0;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models and the session that fills them, on traces recorded on an H200 and on files that are no good.
+#include "gui/model/details_model.h"
+#include "gui/model/findings_model.h"
+#include "gui/model/trace_session.h"
+#include "tests/gui/trace_files.h"
+
+#include <QAbstractItemModelTester>
+#include <QFile>
+#include <QSignalSpy>
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+using namespace gd::gui;
+
+namespace {
+
+// A session run to its end.
+struct Loaded {
+    explicit Loaded(const QString& path) {
+        session.setRulesFolder(GD_RULES);
+        QObject::connect(&session, &TraceSession::opened, [this](const TraceInfo& got) { info = got; });
+        QObject::connect(
+            &session, &TraceSession::rowLoaded, [this](const RowPtr& row) { rows.push_back(row); });
+        QObject::connect(
+            &session, &TraceSession::reportReady, [this](const ReportPtr& got) { report = got; });
+        QObject::connect(
+            &session, &TraceSession::failed, [this](const QString& text) { failure = text.toStdString(); });
+        QObject::connect(&session, &TraceSession::noted,
+            [this](const QString& text) { notes.push_back(text.toStdString()); });
+        QSignalSpy done(&session, &TraceSession::finished);
+        session.open(path);
+        EXPECT_TRUE(done.count() == 1 || done.wait(60'000));
+    }
+    const TrackRow* row(RowKind kind) const {
+        for (const RowPtr& r : rows) {
+            if (r->kind == kind)
+                return r.get();
+        }
+        return nullptr;
+    }
+    std::vector<DetailRow> details(const EventKey& event) {
+        std::vector<DetailRow> out;
+        QObject::connect(&session, &TraceSession::detailsReady,
+            [&out](const EventKey&, const std::vector<DetailRow>& got) { out = got; });
+        QSignalSpy ready(&session, &TraceSession::detailsReady);
+        session.requestDetails(event);
+        EXPECT_TRUE(ready.count() == 1 || ready.wait(10'000));
+        return out;
+    }
+
+    TraceSession session;
+    TraceInfo info;
+    std::vector<RowPtr> rows;
+    ReportPtr report;
+    std::string failure;
+    std::vector<std::string> notes;
+};
+
+class Session : public testing::Test {
+protected:
+    gd::test::TraceFiles files;
+};
+
+void print(
+    const QAbstractItemModel& model, const QModelIndex& parent, int depth, std::vector<std::string>& out) {
+    for (int row = 0; row < model.rowCount(parent); ++row) {
+        const QModelIndex index = model.index(row, 0, parent);
+        out.push_back(std::string(static_cast<std::size_t>(depth) * 2, ' ')
+            + index.data().toString().toStdString() + " | "
+            + index.siblingAtColumn(1).data().toString().toStdString() + " | "
+            + index.siblingAtColumn(2).data().toString().toStdString());
+        print(model, index, depth + 1, out);
+    }
+}
+
+} // namespace
+
+TEST_F(Session, ShowsEveryKindOfRowOfARecordedTrace) {
+    Loaded trace(files.fixture("h200-trace-nccl-pair"));
+    EXPECT_EQ(trace.failure, "");
+    EXPECT_THAT(trace.notes, testing::IsEmpty());
+    ASSERT_EQ(trace.info.processes.size(), 2U);
+    EXPECT_EQ(trace.info.processes[0].rank, 0);
+    for (const RowKind kind : {RowKind::step, RowKind::range, RowKind::replay, RowKind::gap, RowKind::stream,
+             RowKind::comm, RowKind::commCall, RowKind::memory, RowKind::host})
+        EXPECT_NE(trace.row(kind), nullptr) << static_cast<int>(kind);
+    // As many events as the trace has rows: 54 kernels, 30 copies and 16 fills.
+    std::size_t events = 0;
+    for (const RowPtr& row : trace.rows) {
+        if (row->kind == RowKind::stream)
+            events += row->events();
+    }
+    EXPECT_EQ(events, 100U);
+}
+
+TEST_F(Session, DetailsOfAKernelNameItAndItsLaunchShape) {
+    Loaded trace(files.fixture("h200-trace-healthy"));
+    RowPtr stream;
+    for (const RowPtr& row : trace.rows) {
+        if (row->kind == RowKind::stream && row->slices[0].table == "kernel")
+            stream = row;
+    }
+    ASSERT_NE(stream, nullptr);
+    const EventKey event{stream, 0, 0};
+    const auto rows = trace.details(event);
+    std::string name, grid, start;
+    for (const DetailRow& row : rows) {
+        if (row.key == "name")
+            name = row.value;
+        if (row.key == "grid x")
+            grid = row.value;
+        if (row.key == "start")
+            start = row.value;
+    }
+    EXPECT_EQ(name, (*trace.session.names())[event.name()].text);
+    EXPECT_NE(grid, "");
+    EXPECT_THAT(start, testing::HasSubstr(std::to_string(event.startNs()) + " ns"));
+}
+
+TEST_F(Session, FindingsAreThoseOfTheReportAndTheModelIsSound) {
+    FindingsModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+    EXPECT_EQ(model.rowCount(), 0);
+    Loaded trace(files.fixture("h200-trace-sync-broken"));
+    ASSERT_NE(trace.report, nullptr);
+    model.setReport(trace.report);
+    std::vector<std::string> lines;
+    print(model, {}, 0, lines);
+    ASSERT_FALSE(lines.empty());
+    EXPECT_EQ(
+        lines[0], "W GD302 | Host waits for the device between replays of a step | replay_faults.py:54");
+    EXPECT_NE(model.finding(model.indexOfFinding(0)), nullptr);
+    model.setReport(nullptr);
+    EXPECT_EQ(model.rowCount(), 0);
+}
+
+TEST_F(Session, DetailsOfAFindingLeadToSourceAndEvidence) {
+    Loaded trace(files.fixture("h200-trace-sync-broken"));
+    ASSERT_NE(trace.report, nullptr);
+    DetailsModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+    model.setRows(findingDetails(trace.report->report.findings.at(0), trace.report->evidence));
+    const DetailRow* source = model.row(model.index(model.find("source"), 1));
+    ASSERT_NE(source, nullptr);
+    EXPECT_THAT(source->file, testing::EndsWith("replay_faults.py"));
+    EXPECT_EQ(source->line, 54);
+    int placed = 0;
+    for (int i = 0; i < model.rowCount(); ++i) {
+        const DetailRow* row = model.row(model.index(i, 1));
+        placed += row->key == "evidence" && row->startNs >= 0 && row->endNs > row->startNs ? 1 : 0;
+    }
+    EXPECT_GT(placed, 0);
+    EXPECT_GE(model.find("why"), 0);
+    EXPECT_GE(model.find("fix"), 0);
+}
+
+TEST_F(Session, BadFilesAreOneSentence) {
+    const QString good = files.fixture("h200-trace-healthy");
+    const auto failureOf = [](const QString& path) { return Loaded(path).failure; };
+    EXPECT_THAT(
+        failureOf(QString::fromStdString(files.path("missing.gdt"))), testing::HasSubstr("missing.gdt"));
+    const std::string cut = files.path("cut.gdt");
+    std::filesystem::copy_file(good.toStdString(), cut);
+    std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 3);
+    EXPECT_THAT(failureOf(QString::fromStdString(cut)), testing::HasSubstr("cut.gdt"));
+    const std::string empty = files.path("empty.gdt");
+    QFile(QString::fromStdString(empty)).open(QIODevice::WriteOnly);
+    EXPECT_THAT(failureOf(QString::fromStdString(empty)), testing::HasSubstr("empty"));
+    const std::string newer = files.path("newer.gdt");
+    std::filesystem::copy_file(good.toStdString(), newer);
+    {
+        auto db = gd::Db::openReadWrite(newer).value();
+        ASSERT_TRUE(db.exec("PRAGMA user_version = 900"));
+    }
+    EXPECT_THAT(failureOf(QString::fromStdString(newer)), testing::HasSubstr("900"));
+}
+
+TEST_F(Session, ALockedTraceIsASentence) {
+    const QString path = files.fixture("h200-trace-healthy");
+    auto db = gd::Db::openReadWrite(path.toStdString()).value();
+    ASSERT_TRUE(db.exec("BEGIN EXCLUSIVE"));
+    EXPECT_THAT(Loaded(path).failure, testing::HasSubstr("locked"));
+}
+
+TEST_F(Session, ATraceDeletedWhileOpenStillAnswers) {
+    const QString path = files.fixture("h200-trace-healthy");
+    Loaded trace(path);
+    ASSERT_TRUE(QFile::remove(path));
+    RowPtr calls;
+    for (const RowPtr& row : trace.rows) {
+        if (row->kind == RowKind::host)
+            calls = row;
+    }
+    ASSERT_NE(calls, nullptr);
+    EXPECT_FALSE(trace.details({calls, 0, 0}).empty());
+}
+
+TEST_F(Session, EmptyTracesAndUnknownTablesAreNoFailure) {
+    Loaded nothing(files.made(""));
+    EXPECT_EQ(nothing.failure, "");
+    EXPECT_TRUE(nothing.rows.empty());
+    // A trace whose kernels lost a column: the calls are still shown.
+    Loaded odd(files.made(
+        "INSERT INTO track VALUES (1, 1, 'kernel', 0, 7, NULL, 'k', 1, 1, 1);"
+        "INSERT INTO track VALUES (2, 1, 'api_call', NULL, NULL, 1, 'main', 1, 1, 1);"
+        "INSERT INTO api_call (api_call_id, track_id, process_id, thread_id, api_id, start_ns, end_ns)"
+        " VALUES (1, 2, 1, 1, 1, 10, NULL);"
+        "DROP VIEW kernel_full; DROP TABLE kernel;"
+        "CREATE TABLE kernel (kernel_id INTEGER PRIMARY KEY, other INTEGER);"));
+    EXPECT_EQ(odd.failure, "");
+    EXPECT_THAT(odd.notes, testing::Contains(testing::HasSubstr("table kernel cannot be drawn")));
+    ASSERT_NE(odd.row(RowKind::host), nullptr);
+    // A call that never returned lasts to the end of its process.
+    EXPECT_EQ(odd.row(RowKind::host)->lanes[0]->end(0), 1'000'000);
+}
+
+TEST_F(Session, ClosingWhileItLoadsEndsAtOnce) {
+    const QString path = files.fixture("h200-trace-nccl-pair");
+    for (int i = 0; i < 20; ++i) {
+        TraceSession session;
+        session.setRulesFolder(GD_RULES);
+        session.open(path);
+        if (i % 2 == 1)
+            QCoreApplication::processEvents();
+    }
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window as a user drives it: keys and mouse, checked on its state and on what a screen reader gets.
+#include "gui/app/main_window.h"
+#include "gui/app/options.h"
+#include "tests/gui/trace_files.h"
+
+#include <QAbstractItemModelTester>
+#include <QAccessible>
+#include <QLabel>
+#include <QScrollBar>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QToolButton>
+
+#include <gmock/gmock.h>
+
+using namespace gd::gui;
+
+namespace {
+
+class Window : public testing::Test {
+protected:
+    void open(const std::string& fixture) { openPath(files.fixture(fixture)); }
+    void openPath(const QString& path) {
+        window.setRulesFolder(QStringLiteral(GD_RULES));
+        window.resize(1400, 900);
+        window.show();
+        QSignalSpy done(&window, &MainWindow::traceLoaded);
+        window.openTrace(path);
+        ASSERT_TRUE(done.count() == 1 || done.wait(60'000));
+        view = window.timeline();
+        view->setFocus();
+        QCoreApplication::processEvents();
+        view->settle();
+    }
+    void key(Qt::Key k, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+        QWidget* target = window.focusWidget() != nullptr ? window.focusWidget() : &window;
+        QTest::keyClick(target, k, modifiers);
+        QCoreApplication::processEvents();
+    }
+    // What a screen reader says of the focused item.
+    static std::string spoken(QWidget* focused) {
+        QAccessibleInterface* face = QAccessible::queryAccessibleInterface(focused);
+        QAccessibleInterface* child = face->focusChild();
+        return (child != nullptr ? child : face)->text(QAccessible::Name).toStdString();
+    }
+    int yOf(RowKind kind) const {
+        for (const RowLayout::Line& line : view->layout().lines()) {
+            if (line.row && line.row->kind == kind)
+                return view->rowsTop() + line.y + 2 + line.laneHeight / 2
+                    - view->verticalScrollBar()->value();
+        }
+        return -1;
+    }
+
+    gd::test::TraceFiles files;
+    MainWindow window{&Theme::light()};
+    TimelineView* view = nullptr;
+};
+
+} // namespace
+
+TEST_F(Window, KeysAloneLeadFromTheTraceToTheLineThatBrokeTheCapture) {
+    open("h200-item-deep");
+    key(Qt::Key_N); // first finding
+    EXPECT_EQ(view->selectedFinding(), 0);
+    key(Qt::Key_3, Qt::AltModifier); // its details, source line first
+    QWidget* focused = QApplication::focusWidget();
+    ASSERT_EQ(focused, window.details()->view());
+    EXPECT_THAT(spoken(focused), testing::HasSubstr("item_in_capture.py:29"));
+}
+
+TEST_F(Window, AFindingZoomsToItsIntervalWithContextAndBackspaceReturns) {
+    open("h200-trace-sync-broken");
+    const TimeScale before = view->scale();
+    key(Qt::Key_N);
+    const auto& finding = window.report()->report.findings.at(0);
+    const double from = view->scale().xAt(*finding.startNs);
+    const double to = view->scale().xAt(*finding.endNs);
+    EXPECT_NEAR(from, view->plotWidth() / 3.0, 2);
+    EXPECT_NEAR(to, view->plotWidth() * 2 / 3.0, 2);
+    key(Qt::Key_Backspace);
+    EXPECT_EQ(view->scale(), before);
+}
+
+TEST_F(Window, EnterOnEvidenceGoesToTheGapItself) {
+    open("h200-trace-sync-broken");
+    key(Qt::Key_N);
+    key(Qt::Key_3, Qt::AltModifier);
+    auto* const table = window.details()->view();
+    DetailsModel& model = window.details()->model();
+    int row = 0;
+    while (row < model.rowCount()
+        && !(model.row(model.index(row, 1))->key == "evidence"
+            && model.row(model.index(row, 1))->startNs >= 0))
+        ++row;
+    ASSERT_LT(row, model.rowCount());
+    const DetailRow evidence = *model.row(model.index(row, 1));
+    table->setCurrentIndex(model.index(row, 1));
+    key(Qt::Key_Return);
+    EXPECT_NEAR(view->scale().xAt(evidence.startNs), view->plotWidth() / 3.0, 2);
+    EXPECT_NEAR(view->scale().xAt(evidence.endNs), view->plotWidth() * 2 / 3.0, 2);
+}
+
+TEST_F(Window, ZoomAndPanKeysMoveTheView) {
+    open("h200-trace-healthy");
+    const TimeScale fit = view->scale();
+    key(Qt::Key_W);
+    EXPECT_LT(view->scale().nsPerPx, fit.nsPerPx);
+    const std::int64_t start = view->scale().startNs;
+    key(Qt::Key_D);
+    EXPECT_GT(view->scale().startNs, start);
+    key(Qt::Key_A);
+    EXPECT_NEAR(static_cast<double>(view->scale().startNs), static_cast<double>(start), 2);
+    key(Qt::Key_S);
+    EXPECT_NEAR(view->scale().nsPerPx, fit.nsPerPx, fit.nsPerPx * 1e-9);
+    key(Qt::Key_W);
+    key(Qt::Key_0);
+    EXPECT_EQ(view->scale(), fit);
+}
+
+TEST_F(Window, RowsAndEventsAreReachedByKeysAndSpoken) {
+    open("h200-trace-healthy");
+    key(Qt::Key_J);
+    ASSERT_TRUE(view->selectedEvent());
+    EXPECT_EQ(view->selectedEvent().row->kind, RowKind::step);
+    const std::size_t first = view->selectedEvent().index;
+    key(Qt::Key_Period);
+    EXPECT_EQ(view->selectedEvent().index, first + 1);
+    EXPECT_THAT(view->accessibleDescription().toStdString(), testing::StartsWith("step "));
+    key(Qt::Key_Comma);
+    EXPECT_EQ(view->selectedEvent().index, first);
+    key(Qt::Key_J);
+    EXPECT_NE(view->selectedEvent().row->kind, RowKind::step);
+    key(Qt::Key_F);
+    EXPECT_NEAR(view->scale().xAt((view->selectedEvent().startNs() + view->selectedEvent().endNs()) / 2),
+        view->plotWidth() / 2.0, 2);
+    key(Qt::Key_R);
+    ASSERT_TRUE(view->area());
+    EXPECT_EQ(view->area()->first, view->selectedEvent().startNs());
+    key(Qt::Key_Escape);
+    EXPECT_FALSE(view->area());
+    EXPECT_FALSE(view->selectedEvent());
+}
+
+TEST_F(Window, ClickingAnEventFillsTheDetails) {
+    open("h200-trace-sync-broken");
+    const int y = yOf(RowKind::gap);
+    ASSERT_GT(y, 0);
+    RowPtr row;
+    for (const RowPtr& r : view->layout().rows()) {
+        if (r->kind == RowKind::gap)
+            row = r;
+    }
+    const Lane& gaps = *row->lanes[0];
+    const std::size_t index = gaps.longest(0, gaps.size());
+    const int x
+        = view->plotLeft() + static_cast<int>(view->scale().xAt((gaps.start(index) + gaps.end(index)) / 2));
+    QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, QPoint(x, y));
+    ASSERT_TRUE(view->selectedEvent());
+    EXPECT_EQ(view->selectedEvent().row, row);
+    DetailsModel& details = window.details()->model();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return details.find("cause") >= 0; }, 10'000));
+    EXPECT_EQ(details.row(details.index(details.find("cause"), 1))->value, "host_other"); // its longest gap
+}
+
+TEST_F(Window, DraggingSelectsAnAreaAndItsEdgesSnapToEvents) {
+    open("h200-trace-sync-broken");
+    RowPtr row;
+    for (const RowPtr& r : view->layout().rows()) {
+        if (r->kind == RowKind::gap)
+            row = r;
+    }
+    const Lane& gaps = *row->lanes[0];
+    view->showInterval(gaps.start(5), gaps.end(5), 0.3);
+    view->settle();
+    const int y = yOf(RowKind::gap);
+    const int from = view->plotLeft() + static_cast<int>(view->scale().xAt(gaps.start(5))) + 3;
+    const int to = view->plotLeft() + static_cast<int>(view->scale().xAt(gaps.end(5))) - 3;
+    QTest::mousePress(view->viewport(), Qt::LeftButton, {}, QPoint(from, y));
+    QTest::mouseMove(view->viewport(), QPoint((from + to) / 2, y));
+    QTest::mouseMove(view->viewport(), QPoint(to, y));
+    QTest::mouseRelease(view->viewport(), Qt::LeftButton, {}, QPoint(to, y));
+    ASSERT_TRUE(view->area());
+    EXPECT_EQ(view->area()->first, gaps.start(5));
+    EXPECT_EQ(view->area()->second, gaps.end(5));
+}
+
+TEST_F(Window, PanningInsideTheFetchedSpanTouchesNoWorker) {
+    open("h200-trace-healthy");
+    for (int i = 0; i < 3; ++i)
+        key(Qt::Key_W);
+    view->settle();
+    const int made = view->strips().made();
+    for (int i = 0; i < 4; ++i) {
+        view->pan(0.2);
+        QCoreApplication::processEvents();
+    }
+    EXPECT_TRUE(view->strips().idle());
+    EXPECT_EQ(view->strips().made(), made);
+    view->pan(0.5);
+    view->settle();
+    EXPECT_GT(view->strips().made(), made);
+}
+
+TEST_F(Window, AGapIsHatchedBackgroundAndTheFindingHasItsMarker) {
+    open("h200-trace-sync-broken");
+    key(Qt::Key_N);
+    const auto& finding = window.report()->report.findings.at(0);
+    RowPtr row;
+    for (const RowPtr& r : view->layout().rows()) {
+        if (r->kind == RowKind::gap)
+            row = r;
+    }
+    const Lane& gaps = *row->lanes[0];
+    const std::size_t gap = gaps.firstEndingAfter(*finding.startNs + 1);
+    view->showInterval(gaps.start(gap), gaps.end(gap), 0.2);
+    view->settle();
+    const QImage image = view->viewport()->grab().toImage();
+    // Streams are empty over the gap: only background, grid and the veil of the finding.
+    const int middle = view->plotLeft()
+        + static_cast<int>(view->scale().xAt(gaps.start(gap) + (gaps.end(gap) - gaps.start(gap)) / 3));
+    const QColor replay = image.pixelColor(middle, yOf(RowKind::replay));
+    EXPECT_GT(replay.lightness(), 220) << "a replay is painted over idle time";
+    // Hatched: both background and the gap's colour occur, background more often.
+    int red = 0, light = 0;
+    for (int x = middle; x < middle + 60; ++x) {
+        const QColor pixel = image.pixelColor(x, yOf(RowKind::gap));
+        (pixel.lightness() > 200 ? light : red) += 1;
+    }
+    EXPECT_GT(red, 3);
+    EXPECT_GT(light, red);
+    // The marker's colour occurs in the findings' row at every zoom.
+    for (const double margin : {0.33, 0.49, 0.499}) {
+        view->showInterval(*finding.startNs, *finding.endNs, margin);
+        view->settle();
+        const QImage strip = view->viewport()->grab().toImage();
+        bool found = false;
+        for (int y = 0; y < view->rowsTop() && !found; ++y) {
+            for (int x = view->plotLeft(); x < strip.width() && !found; ++x)
+                found = strip.pixelColor(x, y) == Theme::light().warning;
+        }
+        EXPECT_TRUE(found) << margin;
+    }
+}
+
+TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
+    open("h200-trace-sync-broken");
+    QSignalSpy counted(window.statistics(), &StatsDock::counted);
+    view->setArea(view->info().startNs, view->info().endNs);
+    ASSERT_TRUE(counted.count() == 1 || counted.wait(10'000));
+    const SelectionStats& stats = window.statistics()->model().stats();
+    std::int64_t gaps = 0, kernels = 0;
+    for (const NameStats& line : stats.names) {
+        gaps += line.kind == RowKind::gap ? line.count : 0;
+        kernels += line.kind == RowKind::stream ? line.count : 0;
+    }
+    EXPECT_EQ(gaps, 54); // as many as table replay_gap has rows
+    EXPECT_EQ(kernels, 63);
+    EXPECT_GT(stats.busyNs, 0);
+    EXPECT_LT(stats.busyNs, stats.toNs - stats.fromNs);
+    EXPECT_THAT(
+        window.statistics()->model().csv().toStdString(), testing::StartsWith("kind,name,count,sum_ns"));
+    QAbstractItemModelTester tester(
+        &window.statistics()->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+    view->clearSelection();
+    EXPECT_EQ(window.statistics()->model().rowCount(), 0);
+}
+
+TEST_F(Window, SearchGoesFromHitToHit) {
+    open("h200-trace-sync-broken");
+    QSignalSpy searched(window.search(), &SearchBar::searched);
+    key(Qt::Key_Slash);
+    QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("Idle: host busy"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return static_cast<bool>(view->selectedEvent()); }, 10'000));
+    EXPECT_EQ(view->selectedEvent().row->kind, RowKind::gap);
+    const std::int64_t first = view->selectedEvent().startNs();
+    searched.clear();
+    key(Qt::Key_Return);
+    ASSERT_TRUE(searched.count() > 0 || searched.wait(10'000));
+    EXPECT_GT(view->selectedEvent().startNs(), first);
+    searched.clear();
+    key(Qt::Key_Return, Qt::ShiftModifier);
+    ASSERT_TRUE(searched.count() > 0 || searched.wait(10'000));
+    EXPECT_EQ(view->selectedEvent().startNs(), first);
+    key(Qt::Key_Escape);
+    EXPECT_EQ(QApplication::focusWidget(), view);
+}
+
+TEST_F(Window, OnlyRowsWithTheTextStay) {
+    open("h200-trace-nccl-pair");
+    const std::size_t all = view->layout().lines().size();
+    key(Qt::Key_P, Qt::ControlModifier);
+    QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("steps"));
+    EXPECT_EQ(view->layout().lines().size(), 4U); // two ranks, a heading and a row each
+    EXPECT_LT(view->layout().lines().size(), all);
+    key(Qt::Key_Escape);
+    key(Qt::Key_J);
+    EXPECT_EQ(view->layout().rows().size(), all - 2);
+}
+
+TEST_F(Window, TheMinimapShowsBusyTimeAndMovesTheTimeline) {
+    open("h200-trace-sync-broken");
+    Minimap* const map = window.minimap();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !map->busy().empty(); }, 10'000));
+    EXPECT_GT(*std::max_element(map->busy().begin(), map->busy().end()), 0);
+    EXPECT_EQ(map->busy().back(), 0); // the device is idle at the end
+    for (int i = 0; i < 6; ++i)
+        key(Qt::Key_W);
+    QTest::mouseClick(map, Qt::LeftButton, {}, QPoint(map->width() / 4, 5));
+    const std::int64_t middle = view->scale().nsAt(view->plotWidth() / 2.0);
+    const double wanted = static_cast<double>(view->info().startNs)
+        + static_cast<double>(view->info().endNs - view->info().startNs) / 4;
+    EXPECT_NEAR(static_cast<double>(middle), wanted, 0.02 * static_cast<double>(view->info().endNs));
+}
+
+TEST_F(Window, TheListOfKeysComesFromTheActions) {
+    const std::string keys = window.shortcutList().toStdString();
+    for (const char* word : {"Next finding", "Zoom in", "Back to the view before", "Ctrl+wheel"})
+        EXPECT_THAT(keys, testing::HasSubstr(word));
+}
+
+TEST_F(Window, WithoutATraceItSaysWhatToDo) {
+    window.resize(900, 600);
+    window.show();
+    EXPECT_TRUE(window.failure().isEmpty());
+    openPath(QString::fromStdString(files.path("missing.gdt")));
+    EXPECT_THAT(window.failure().toStdString(), testing::HasSubstr("missing.gdt"));
+    openPath(files.made(""));
+    EXPECT_TRUE(window.failure().isEmpty());
+    for (const auto k :
+        {Qt::Key_N, Qt::Key_J, Qt::Key_F, Qt::Key_R, Qt::Key_C, Qt::Key_0, Qt::Key_Backspace, Qt::Key_Period})
+        key(k); // none of them may fall over
+}
+
+TEST_F(Window, DataLossStandsInABarAboveTheTimeline) {
+    openPath(files.made(
+        "INSERT INTO trace_issue VALUES (1, NULL, 'data_loss', 'ring_full', 7, '7 records were dropped');"
+        "INSERT INTO track VALUES (2, 1, 'api_call', NULL, NULL, 1, 'main', 1, 1, 1);"
+        "INSERT INTO api_call (api_call_id, track_id, process_id, thread_id, api_id, start_ns, end_ns)"
+        " VALUES (1, 2, 1, 1, 1, 10, 20);"));
+    EXPECT_THAT(
+        window.issues().join(QLatin1Char('\n')).toStdString(), testing::HasSubstr("7 records were dropped"));
+    EXPECT_THAT(window.issues().join(QLatin1Char('\n')).toStdString(), testing::HasSubstr("No GPU work"));
+    EXPECT_TRUE(window.findChild<QToolButton*>(QStringLiteral("issuesBar"))->isVisible());
+}
+
+TEST_F(Window, ClosesWhileATraceIsLoading) {
+    const QString path = files.fixture("h200-trace-nccl-pair");
+    for (int i = 0; i < 5; ++i) {
+        MainWindow other(&Theme::dark());
+        other.setRulesFolder(QStringLiteral(GD_RULES));
+        other.resize(800, 600);
+        other.show();
+        other.openTrace(path);
+        if (i % 2 == 0)
+            QCoreApplication::processEvents();
+    }
+}
+
+TEST(Theme, LabelsAreReadableOnEveryBarAndTextOnEveryGround) {
+    for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+        for (const QColor& bar : theme->category)
+            EXPECT_GE(contrast(bar, labelOn(bar)), 4.5) << bar.name().toStdString();
+        for (const QColor& ground : {theme->background, theme->alternate, theme->header}) {
+            EXPECT_GE(contrast(theme->text, ground), 4.5);
+            EXPECT_GE(contrast(theme->muted, ground), 4.5);
+        }
+    }
+}
+
+TEST(Options, AreOneSentenceWhenWrong) {
+    for (const auto& [arguments, word] :
+        std::vector<std::pair<std::vector<std::string>, std::string>>{
+            {{"a", "--view", "finding:0"}, "finding:0"}, {{"a", "--view", "everything"}, "finding:N"},
+            {{"a", "--view", "range:2s..1s"}, "end after"}, {{"a", "--view", "range:1..2"}, "not a duration"},
+            {{"a", "--size", "12"}, "320x240"}, {{"a", "--theme", "blue"}, "light or dark"},
+            {{"a", "b"}, "second"}, {{"--screenshot", "x.png"}, "needs a trace"},
+            {{"a", "--sreenshot", "x.png"}, "not an option"}, {{"a", "--view"}, "needs a value"}}) {
+        const auto options = parseOptions(arguments);
+        ASSERT_FALSE(options) << word;
+        EXPECT_EQ(options.error().code, gd::ErrorCode::usage);
+        EXPECT_THAT(options.error().message, testing::HasSubstr(word));
+    }
+    const auto good = parseOptions({"--view=range:0..1.5ms", "--size=800x600", "--", "-odd.gdt"});
+    ASSERT_TRUE(good);
+    EXPECT_EQ(good->views.at(0).toNs, 1'500'000);
+    EXPECT_EQ(good->width, 800);
+    EXPECT_EQ(good->trace, "-odd.gdt");
+}
