@@ -37,6 +37,8 @@ std::vector<Fault> faults() {
         {"replay-jitter", "GD303", kAnywhere, {}, false},
         {"unjoined-fork", "GD104", kWithLayer, {}},
         {"abandoned-capture", "GD108", kWithLayer, {}},
+        {"pp-event-outside-capture", "GD105", kWithLayer, {}},
+        {"tp-allreduce-stripped", "GD501", {""}, {"--tp", "2"}, false},
     };
 }
 

@@ -55,6 +55,7 @@ public:
         return std::nullopt;
     }
     virtual bool endsCapture(graphs::Scope, runtime::Status) { return true; }
+    virtual bool staysEager(graphs::Scope) { return false; }
     virtual std::optional<runtime::Status> launch(graphs::Scope, runtime::GraphExec&, runtime::Stream&) {
         return std::nullopt;
     }
@@ -99,5 +100,14 @@ std::unique_ptr<Fault> makeActivationRealloc(const FaultSpec& spec, FaultEnviron
 std::unique_ptr<Fault> makeSyncInGraphRegion(const FaultSpec& spec, FaultEnvironment& environment);
 std::unique_ptr<Fault> makeReplayJitter(const FaultSpec& spec, FaultEnvironment& environment);
 std::unique_ptr<Fault> makeGraphCacheOverflow(const FaultSpec& spec, FaultEnvironment& environment);
+
+// rank_faults.cpp
+std::unique_ptr<Fault> makeEventOutsideCapture(const FaultSpec& spec, FaultEnvironment& environment);
+std::unique_ptr<Fault> makeDivergentCapture(const FaultSpec& spec, FaultEnvironment& environment);
+/// For faults that act where the trainer is set up: it does nothing more.
+std::unique_ptr<Fault> makeSetUpFault(const FaultSpec& spec, FaultEnvironment& environment);
+
+/// Whether a fault is asked for, and not its harmless form.
+[[nodiscard]] bool isArmed(const std::vector<FaultSpec>& specs, const char* id);
 
 } // namespace gdt::faults

@@ -27,6 +27,11 @@ constexpr Factory kFactories[] = {
     {"replay-jitter", makeReplayJitter},
     {"unjoined-fork", makeUnjoinedFork},
     {"abandoned-capture", makeAbandonedCapture},
+    {"pp-event-outside-capture", makeEventOutsideCapture},
+    {"rank-divergent-capture", makeDivergentCapture},
+    {"tp-allreduce-stripped", makeSetUpFault},
+    {"pp-unfused-p2p", makeSetUpFault},
+    {"ring-send-recv-order", makeSetUpFault},
 };
 
 std::string beyond(const FaultSpec& spec, const char* what, std::int64_t value, std::int64_t count) {
@@ -59,6 +64,20 @@ std::string FaultInjector::problem(const RunShape& run) const {
         if (spec.id == "graph-cache-overflow" && run.splitsSequences) {
             return "--fault graph-cache-overflow changes the sequence length, which --cp and "
                    "--sequence-parallel split evenly: leave them out";
+        }
+        if (spec.id == "rank-divergent-capture" && run.ranks < 2) {
+            return "--fault rank-divergent-capture needs ranks that differ: use --dp 2 or more";
+        }
+        if (spec.id == "tp-allreduce-stripped" && run.tensor < 2) {
+            return "--fault tp-allreduce-stripped needs tensor-parallel collectives: use --tp 2 or more";
+        }
+        if (spec.id == "pp-unfused-p2p" && (run.stages < 2 || run.microBatches < 2)) {
+            return "--fault pp-unfused-p2p needs messages in both directions at a time: use --pp 2 or more "
+                   "and "
+                   "--micro-batches 2 or more";
+        }
+        if (spec.id == "ring-send-recv-order" && run.context < 2) {
+            return "--fault ring-send-recv-order needs a ring: use --cp 2 or more";
         }
         if (spec.id == "graph-cache-overflow" && run.seqLen < 8) {
             return "--fault graph-cache-overflow needs --seq-len 8 or more to have lengths to choose from";
@@ -164,6 +183,14 @@ bool FaultInjector::endsCapture(graphs::Scope scope, Status issued) {
         ends = (!fault->here() || fault->endsCapture(scope, issued)) && ends;
     }
     return ends;
+}
+
+bool FaultInjector::staysEager(graphs::Scope scope) {
+    bool eager = false;
+    for (const auto& fault : m_faults) {
+        eager = eager || fault->staysEager(scope);
+    }
+    return eager;
 }
 
 Status FaultInjector::launch(graphs::Scope scope, runtime::GraphExec& exec, runtime::Stream& stream) {

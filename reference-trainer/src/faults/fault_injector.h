@@ -17,6 +17,8 @@ struct RunShape {
     int replicas = 1; ///< ranks that sum their gradients
     std::int64_t seqLen = 0;
     bool graphs = true;
+    int tensor = 1, context = 1, stages = 1;
+    std::int64_t microBatches = 1;
     bool splitsSequences = false; ///< over ranks, so that not every length is possible
 };
 
@@ -45,6 +47,7 @@ public:
     runtime::Status beginCapture(
         graphs::Scope scope, runtime::Stream& stream, runtime::CaptureMode mode) override;
     bool endsCapture(graphs::Scope scope, runtime::Status issued) override;
+    bool staysEager(graphs::Scope scope) override;
     runtime::Status launch(graphs::Scope scope, runtime::GraphExec& exec, runtime::Stream& stream) override;
 
 private:

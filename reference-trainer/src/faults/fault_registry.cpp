@@ -44,6 +44,25 @@ const std::vector<FaultInfo>& table() {
         {"abandoned-capture", "-", "an early return leaves the capture open",
             {"begin capture", "layer forward", "end capture"}, {"host", "cuda"},
             {"step", "layer", "rank", "harmless"}, "", true, {"GD108"}},
+        {"pp-event-outside-capture", "2.1",
+            "the captured region waits on an event that another stream recorded before the capture began",
+            {"step start", "layer forward"}, {"host", "cuda"}, {"step", "layer", "rank", "harmless"}, "",
+            true, {"GD105"}},
+        {"rank-divergent-capture", "2.2",
+            "one rank leaves out the capture without telling the others, which replay their collectives",
+            {"capture"}, {"host", "cuda"}, {"step", "rank", "harmless"}, "", true, {"GD502"}, {"--dp", "2"}},
+        {"tp-allreduce-stripped", "3.4",
+            "the tensor-parallel collectives are left out of the graphs and run eagerly between them",
+            {"tensor-parallel collectives"}, {"host", "cuda"}, {"harmless"}, "", true, {"GD501"},
+            {"--tp", "2"}},
+        {"pp-unfused-p2p", "2.1",
+            "a stage sends to its neighbour before it receives, which does the same: each waits for the "
+            "other",
+            {"messages between stages"}, {"host", "cuda"}, {"harmless"}, "", false, {"GD513", "GD509"},
+            {"--pp", "2"}},
+        {"ring-send-recv-order", "2.3",
+            "every rank of the attention ring sends before it receives: all wait for each other",
+            {"attention ring"}, {"host", "cuda"}, {"harmless"}, "", false, {"GD513", "GD509"}, {"--cp", "2"}},
     };
     return faults;
 }
@@ -156,7 +175,8 @@ std::string listFaults(bool json) {
         nlohmann::ordered_json list = nlohmann::ordered_json::array();
         for (const FaultInfo& f : table()) {
             list.push_back({{"id", f.id}, {"section", f.section}, {"title", f.title}, {"hooks", f.hooks},
-                {"backends", f.backends}, {"args", f.args}, {"param", f.param}, {"rules", f.rules}});
+                {"backends", f.backends}, {"args", f.args}, {"param", f.param}, {"layout", f.layout},
+                {"rules", f.rules}});
         }
         return list.dump(2) + "\n";
     }

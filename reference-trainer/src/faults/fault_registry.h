@@ -22,6 +22,7 @@ struct FaultInfo {
     std::string_view param; ///< what :PARAM means and its default, empty when none is taken
     bool needsGraphs = false; ///< nothing happens in --graph-mode eager
     std::vector<std::string_view> rules; ///< rules that must name it, the first one on top
+    std::vector<std::string_view> layout{}; ///< options of the trainer without which nothing goes wrong
 };
 
 [[nodiscard]] std::span<const FaultInfo> registry();
@@ -40,7 +41,8 @@ struct FaultSpec {
 /// Fills `problem` with one sentence and returns nothing when the text is not a known fault.
 [[nodiscard]] std::optional<FaultSpec> parseFault(std::string_view text, std::string& problem);
 
-/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, param, rules}.
+/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, param, layout,
+/// rules}.
 [[nodiscard]] std::string listFaults(bool json);
 
 } // namespace gdt::faults

@@ -19,6 +19,10 @@ bool CaptureHooks::endsCapture(Scope, runtime::Status) {
     return true;
 }
 
+bool CaptureHooks::staysEager(Scope) {
+    return false;
+}
+
 runtime::Status CaptureHooks::launch(Scope, runtime::GraphExec& exec, runtime::Stream& stream) {
     return exec.launch(stream);
 }

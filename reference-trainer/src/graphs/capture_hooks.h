@@ -19,6 +19,8 @@ public:
     virtual runtime::Status beginCapture(Scope scope, runtime::Stream& stream, runtime::CaptureMode mode);
     /// False: the caller of the region returns without ending the capture.
     [[nodiscard]] virtual bool endsCapture(Scope scope, runtime::Status issued);
+    /// True: no capture, though the other ranks are told that it went well, and eager runs from then on.
+    [[nodiscard]] virtual bool staysEager(Scope scope);
     virtual runtime::Status launch(Scope scope, runtime::GraphExec& exec, runtime::Stream& stream);
 };
 

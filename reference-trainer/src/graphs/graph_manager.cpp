@@ -180,15 +180,23 @@ Reason GraphManager::instantiate(GraphEntry& entry, const runtime::Graph& graph)
     return ok(graph.instantiate(entry.exec)) ? Reason::None : Reason::InstantiateFailed;
 }
 
+Agreement& GraphManager::agreementFor(const GraphEntry& entry) {
+    return withinPass(entry.key.scope) ? m_stageAgreement : m_agreement;
+}
+
 Status GraphManager::captureThenRun(GraphEntry& entry, Region& region, StreamSlot& slot) {
+    if (m_hooks.staysEager(entry.key.scope)) {
+        static_cast<void>(agreementFor(entry).everyone(true));
+        move(entry, EntryState::EagerFallback, Reason::CaptureFailed);
+        return runEager(region, slot, RunKind::Fallback);
+    }
     move(entry, EntryState::Capturing);
     runtime::Graph graph;
     Reason reason = capture(entry, region, slot, graph);
     if (reason == Reason::None) {
         reason = instantiate(entry, graph);
     }
-    Agreement& agreement = withinPass(entry.key.scope) ? m_stageAgreement : m_agreement;
-    if (!agreement.everyone(reason == Reason::None) && reason == Reason::None) {
+    if (!agreementFor(entry).everyone(reason == Reason::None) && reason == Reason::None) {
         reason = Reason::PeerRefused;
     }
     if (reason != Reason::None) {

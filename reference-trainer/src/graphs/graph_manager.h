@@ -57,6 +57,7 @@ private:
     runtime::Status runEager(Region& region, StreamSlot& slot, RunKind kind);
     runtime::Status captureThenRun(GraphEntry& entry, Region& region, StreamSlot& slot);
     runtime::Status replay(GraphEntry& entry, Region& region, StreamSlot& slot);
+    [[nodiscard]] Agreement& agreementFor(const GraphEntry& entry);
     [[nodiscard]] bool isWarm(const GraphEntry& entry);
     [[nodiscard]] bool wantsCapture(GraphEntry& entry);
     void giveUpStale(GraphEntry& entry);

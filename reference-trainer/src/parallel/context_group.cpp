@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/context_group.h"
 
+#include "faults/fault_site.h"
 #include "parallel/tensor_group.h"
 
 namespace gdt::parallel {
@@ -34,6 +35,11 @@ kernels::SequenceShard ContextGroup::shard(std::int64_t seqLen) const {
 template <class T>
 Status ContextGroup::exchange(Stream& stream, const T* out, T* in, std::int64_t count) const {
     const auto elements = static_cast<std::size_t>(count);
+    if (!grouped) {
+        GDT_TRY(GDT_FAULT_SITE("ring-send-recv-order", "send",
+            communicator->send(out, elements, wireType<T>(), next(), stream)));
+        return communicator->receive(in, elements, wireType<T>(), previous(), stream);
+    }
     GDT_TRY(communicator->groupStart());
     GDT_TRY(communicator->send(out, elements, wireType<T>(), next(), stream));
     GDT_TRY(communicator->receive(in, elements, wireType<T>(), previous(), stream));

@@ -29,6 +29,7 @@ struct ContextGroup {
     comm::Communicator* communicator = nullptr;
     RingLayout layout = RingLayout::Zigzag;
     SideStream* side = nullptr; ///< keys and values travel there while the hop before is computed
+    bool grouped = true; ///< false: the fault ring-send-recv-order
 
     [[nodiscard]] int next() const { return (rank + 1) % size; }
     [[nodiscard]] int previous() const { return (rank + size - 1) % size; }

@@ -325,6 +325,11 @@ std::string apply(const Raw& raw, RunConfig& config) {
         }
         config.faults.push_back(*spec);
     }
+    if (faults::isArmed(config.faults, "tp-allreduce-stripped")) {
+        config.passScope = graphs::Scope::Segment;
+        config.tensorComm = CollectivePlacement::Outside;
+        config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : 4096;
+    }
     const std::string problem = config.model.problem();
     return problem.empty() ? config.layoutProblem() : problem;
 }
@@ -421,6 +426,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         const RunConfig& c = command.config;
         problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.parallel.world(),
             c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
+            c.parallel.tensor, c.parallel.context, c.parallel.pipeline, c.microBatches,
             c.parallel.context > 1 || c.sequenceParallel});
     }
     if (problem.empty()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/cycle_region.h"
 
+#include "faults/fault_site.h"
+
 namespace gdt::train {
 
 using pipeline::Operation;
@@ -70,6 +72,9 @@ template <class T> Status CycleRegion<T>::runMessages(std::size_t& first, const 
     while (list[end].peer >= 0 && list[end].tick == list[first].tick) {
         ++end;
     }
+    if (!m_parts.grouped) {
+        return runUngrouped(first, end, pass);
+    }
     const bool group = end - first > 1;
     if (group) {
         GDT_TRY(m_parts.pipeline->groupStart());
@@ -80,6 +85,25 @@ template <class T> Status CycleRegion<T>::runMessages(std::size_t& first, const 
     return group ? m_parts.pipeline->groupEnd() : Status::Success;
 }
 
+// The fault pp-unfused-p2p: what is sent first, then what is received, one by one.
+template <class T>
+[[gnu::noinline]] Status CycleRegion<T>::runUngrouped(
+    std::size_t& first, std::size_t end, const model::Pass& pass) {
+    const auto& list = m_parts.schedule.instructions;
+    const auto sends = [](const Instruction& i) {
+        return i.operation == Operation::SendForward || i.operation == Operation::SendBackward;
+    };
+    for (const bool sending : {true, false}) {
+        for (std::size_t i = first; i < end; ++i) {
+            if (sends(list[i]) == sending) {
+                GDT_TRY(message(list[i], pass));
+            }
+        }
+    }
+    first = end;
+    return Status::Success;
+}
+
 template <class T> Status CycleRegion<T>::message(const Instruction& instruction, const model::Pass& pass) {
     const auto& slot = m_parts.stage.slot(instruction.chunk, instruction.slot);
     const auto count = static_cast<std::size_t>(m_parts.stage.messageCount(pass));
@@ -87,8 +111,10 @@ template <class T> Status CycleRegion<T>::message(const Instruction& instruction
     comm::Communicator& pipeline = *m_parts.pipeline;
     switch (instruction.operation) {
     case Operation::SendForward:
-        return pipeline.send(m_parts.stage.output(instruction.chunk, instruction.slot), count, kType,
-            instruction.peer, pass.stream);
+        GDT_TRY(GDT_FAULT_SITE("pp-unfused-p2p", "send",
+            pipeline.send(m_parts.stage.output(instruction.chunk, instruction.slot), count, kType,
+                instruction.peer, pass.stream)));
+        return Status::Success;
     case Operation::ReceiveForward:
         return pipeline.receive(slot.input, count, kType, instruction.peer, pass.stream);
     case Operation::SendBackward:

@@ -24,6 +24,7 @@ public:
         pipeline::Schedule::Stage schedule;
         kernels::FetchTokens::Args fetch; ///< buffers, micro-batch and sequence are filled in per launch
         PassRunner passes;
+        bool grouped = true; ///< false: the fault pp-unfused-p2p
     };
 
     explicit CycleRegion(const Parts& parts);
@@ -42,6 +43,7 @@ private:
     runtime::Status runPass(const Instruction& instruction, const model::Pass& pass);
     /// The messages from `first` on that form one group; moves `first` behind them.
     runtime::Status runMessages(std::size_t& first, const model::Pass& pass);
+    runtime::Status runUngrouped(std::size_t& first, std::size_t end, const model::Pass& pass);
     runtime::Status message(const Instruction& instruction, const model::Pass& pass);
 
     Parts m_parts;

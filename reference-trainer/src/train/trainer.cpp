@@ -52,7 +52,8 @@ parallel::ModelParallel modelParallel(const RunConfig& config, const parallel::P
     return {{ranks.coordinate(Axis::Tensor), ranks.size(Axis::Tensor), communicators.tensor.get(),
                 config.sequenceParallel, forks ? &tensorSide : nullptr},
         {ranks.coordinate(Axis::Context), ranks.size(Axis::Context), communicators.context.get(),
-            config.ringLayout, blind ? nullptr : &ringSide}};
+            config.ringLayout, blind ? nullptr : &ringSide,
+            !faults::isArmed(config.faults, "ring-send-recv-order")}};
 }
 
 model::ModelConfig modelOf(const RunConfig& config) {
@@ -229,7 +230,8 @@ template <class T> void Trainer<T>::buildRegions() {
         m_config.model.seqLen, m_config.microBatch, 0, m_config.microBatches, m_ranks.coordinate(Axis::Data),
         m_ranks.size(Axis::Data), m_config.seed + kSamplingSeedOffset};
     m_cycle = std::make_unique<CycleRegion<T>>(typename CycleRegion<T>::Parts{m_stage, m_parallel, m_faults,
-        reduction(), m_communicators.pipeline.get(), m_schedule, fetch, passRunner()});
+        reduction(), m_communicators.pipeline.get(), m_schedule, fetch, passRunner(),
+        !faults::isArmed(m_config.faults, "pp-unfused-p2p")});
     m_update = std::make_unique<OptimizerRegion<T>>(*m_optimizer);
     m_full = std::make_unique<FullRegion<T>>(*m_cycle, *m_update);
 }

@@ -68,8 +68,9 @@ TEST(FaultInjector, FaultThatCannotHappenIsRefused) {
     EXPECT_TRUE(problemOf("tp-allreduce-unjoined", 10, 2, 2).empty());
     std::string unused;
     const FaultInjector lengths({*parseFault("graph-cache-overflow", unused)});
-    EXPECT_TRUE(lengths.problem({10, 2, 2, 1, 64, true, false}).empty());
-    EXPECT_FALSE(lengths.problem({10, 2, 2, 1, 64, true, true}).empty()) << "some lengths cannot be split";
+    EXPECT_TRUE(lengths.problem({10, 2, 2, 1, 64, true, 2, 1, 1, 1, false}).empty());
+    EXPECT_FALSE(lengths.problem({10, 2, 2, 1, 64, true, 2, 1, 1, 1, true}).empty())
+        << "some lengths cannot be split";
     const FaultInjector injector({*parseFault("unjoined-fork", unused)});
     EXPECT_FALSE(injector.problem({10, 2, 1, 1, 64, false}).empty()) << "no graphs, nothing to break";
 }

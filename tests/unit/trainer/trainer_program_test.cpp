@@ -83,7 +83,9 @@ TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
             "--schedule interleaved --pp 2 --virtual-stages 2 --layers 4 --micro-batches 3",
             "--schedule gpipe --virtual-stages 2", "--schedule zero-bubble", "--tp-comm outside",
             "--tp 2 --graph-scope segment", "--graph-scope hop", "--graph-scope layer,segment",
-            "--pp 2 --fault item-in-capture@layer=0@rank=1"}) {
+            "--pp 2 --fault item-in-capture@layer=0@rank=1", "--fault tp-allreduce-stripped",
+            "--fault rank-divergent-capture", "--fault ring-send-recv-order",
+            "--pp 2 --micro-batches 1 --fault pp-unfused-p2p"}) {
         const Outcome outcome = run(arguments);
         EXPECT_EQ(outcome.status, 2) << arguments;
         EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
@@ -243,7 +245,8 @@ TEST_P(CaptureFault, TrainingGoesOnEagerly) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, CaptureFault,
     ::testing::Values("item-in-capture", "item-in-capture@step=6@layer=1", "no-warmup-optimizer",
-        "unjoined-fork", "unjoined-fork@layer=1", "abandoned-capture", "abandoned-capture@step=5"));
+        "unjoined-fork", "unjoined-fork@layer=1", "pp-event-outside-capture",
+        "pp-event-outside-capture@step=5@layer=1", "abandoned-capture", "abandoned-capture@step=5"));
 
 TEST(TrainerProgram, FaultOnOneRankSendsBothToEager) {
     const std::string arguments = kSmall + "--steps 12 --dp 2 ";
@@ -262,7 +265,8 @@ TEST(TrainerProgram, HarmlessTwinsReplay) {
     const std::string arguments = kSmall + "--steps 12 ";
     const Outcome healthy = run(arguments);
     for (const char* id : {"item-in-capture", "no-warmup-optimizer", "sync-in-graph-region", "record-stream",
-             "activation-realloc", "replay-jitter", "unjoined-fork", "abandoned-capture"}) {
+             "activation-realloc", "replay-jitter", "unjoined-fork", "abandoned-capture",
+             "pp-event-outside-capture"}) {
         const Outcome twin = run(arguments + "--fault " + id + "@harmless");
         ASSERT_EQ(twin.status, 0) << id << twin.output;
         EXPECT_EQ(twin.losses, healthy.losses) << id;
@@ -282,6 +286,49 @@ TEST(TrainerProgram, UnjoinedAllReduceIsWrongWithoutAnyError) {
         std::vector<double>(healthy.losses.begin(), healthy.losses.begin() + 3))
         << "the eager steps are right";
     EXPECT_LT(faulty.losses.back(), 0.7 * healthy.losses.back()) << "half of the loss is missing";
+}
+
+// Ranks that wait for each other or run different things: the communicator names what they do, the job ends,
+// and the harmless twin trains.
+TEST(TrainerProgram, FaultsBetweenRanksAreNamed) {
+    const struct {
+        const char* fault;
+        const char* layout;
+        std::vector<std::string> words;
+    } cases[] = {
+        {"pp-unfused-p2p", "--pp 2 --micro-batches 4",
+            {"ranks wait for each other: rank 0 in send of", "rank 1 in send of",
+                "fault pp-unfused-p2p: module="}},
+        {"ring-send-recv-order", "--cp 2",
+            {"ranks wait for each other: rank 0 in send of", "rank 1 in send of",
+                "fault ring-send-recv-order: module="}},
+        {"rank-divergent-capture", "--dp 2", {"ranks disagree", ", in a graph,", ", not in a graph,"}},
+        {"rank-divergent-capture@rank=0@step=5", "--tp 2",
+            {"ranks disagree", ", in a graph,", ", not in a graph,"}},
+    };
+    for (const auto& one : cases) {
+        const std::string arguments = kSmall + "--steps 10 " + one.layout + " ";
+        const Outcome faulty = run(arguments + "--fault " + one.fault);
+        EXPECT_EQ(faulty.status, 1) << one.fault << faulty.output;
+        for (const std::string& word : one.words) {
+            EXPECT_NE(faulty.output.find(word), std::string::npos) << word << " in " << faulty.output;
+        }
+        const Outcome healthy = run(arguments);
+        const Outcome twin = run(arguments + "--fault " + one.fault + "@harmless");
+        EXPECT_EQ(twin.status, 0) << one.fault << twin.output;
+        EXPECT_EQ(twin.losses, healthy.losses) << one.fault;
+        EXPECT_TRUE(twin.output.empty()) << twin.output;
+    }
+}
+
+TEST(TrainerProgram, StrippedCollectivesRunBetweenGraphs) {
+    const std::string arguments = kSmall + "--steps 12 --tp 2 ";
+    const Outcome healthy = run(arguments);
+    const Outcome stripped = run(arguments + "--fault tp-allreduce-stripped");
+    EXPECT_EQ(stripped.status, 0) << stripped.output;
+    EXPECT_EQ(stripped.losses, healthy.losses);
+    EXPECT_EQ(stripped.runs.back(), "replay");
+    EXPECT_EQ(run(arguments + "--fault tp-allreduce-stripped@harmless").losses, healthy.losses);
 }
 
 TEST(TrainerProgram, RuntimeFaultsTrainToTheEnd) {
