@@ -33,6 +33,8 @@ enum class Backend { Host, Cuda };
 struct DeviceOptions {
     Backend backend = Backend::Host;
     int ordinal = 0;
+    /// CUDA: products of fp32 matrices may round their factors to TF32 (10 bits) and use tensor cores.
+    bool tf32 = false;
     /// Host: 0: all queued work runs in the thread that synchronises, in one order; otherwise one worker
     /// thread a stream.
     int hostWorkers = 1;

@@ -84,9 +84,11 @@ void addModelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->check(within(0.0, 0.99));
     app.add_flag("--untied", raw.untied, "Give the output projection a matrix of its own")->group(group);
     app.add_option("--dtype", raw.dtype,
-           "Number format; bf16 keeps parameters, gradients and moments in fp32 as well (CUDA only)")
+           "Number format; CUDA only: tf32 (fp32 with products on tensor cores) and bf16, which keeps "
+           "parameters, "
+           "gradients and moments in fp32 as well")
         ->group(group)
-        ->check(CLI::IsMember({"fp32", "fp64", "bf16"}));
+        ->check(CLI::IsMember({"fp32", "tf32", "fp64", "bf16"}));
 }
 
 void addTrainingOptions(CLI::App& app, RunConfig& config, Raw& raw) {
@@ -252,6 +254,7 @@ const std::map<std::string, graphs::Scope> kPassScopes{{"cycle", graphs::Scope::
 std::string apply(const Raw& raw, RunConfig& config) {
     config.type = raw.dtype == "fp64" ? ElementType::F64
         : raw.dtype == "bf16"         ? ElementType::BF16
+        : raw.dtype == "tf32"         ? ElementType::TF32
                                       : ElementType::F32;
     config.backend = raw.backend == "cuda" ? runtime::Backend::Cuda : runtime::Backend::Host;
     config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
@@ -280,8 +283,9 @@ std::string apply(const Raw& raw, RunConfig& config) {
     config.optimizer.decaySteps = config.steps;
     config.optimizer.warmupSteps = std::min<std::int64_t>(20, std::max<std::int64_t>(1, config.steps / 5));
     config.optimizer.floorRate = config.optimizer.peakRate / 20;
-    if (config.type == ElementType::BF16 && config.backend == runtime::Backend::Host) {
-        return "--dtype bf16 needs --backend cuda: the host computes in fp32 and fp64";
+    const bool cudaOnly = config.type == ElementType::BF16 || config.type == ElementType::TF32;
+    if (cudaOnly && config.backend == runtime::Backend::Host) {
+        return fmt::format("--dtype {} needs --backend cuda: the host computes in fp32 and fp64", raw.dtype);
     }
     const bool file = !config.dataFile.empty();
     if (file) {

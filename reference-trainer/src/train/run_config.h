@@ -15,10 +15,11 @@
 
 namespace gdt::train {
 
-enum class ElementType { F32, F64, BF16 };
+enum class ElementType { F32, F64, BF16, TF32 };
 
 [[nodiscard]] constexpr const char* elementName(ElementType type) {
-    return type == ElementType::F64 ? "fp64" : type == ElementType::F32 ? "fp32" : "bf16";
+    constexpr const char* kNames[] = {"fp32", "fp64", "bf16", "tf32"};
+    return kNames[static_cast<int>(type)];
 }
 
 /// Where the tensor-parallel collectives of a captured pass run.

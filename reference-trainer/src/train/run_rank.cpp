@@ -107,6 +107,7 @@ int runRank(const RunConfig& wanted, int rank) {
     case ElementType::BF16:
         return train<kernels::BFloat16>(config, ranks, communicators);
     case ElementType::F32:
+    case ElementType::TF32:
         break;
     }
     return train<float>(config, ranks, communicators);

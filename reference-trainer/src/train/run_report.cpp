@@ -88,10 +88,10 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     if (m_speaks && !m_config.quiet) {
         fmt::print(
             "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}; "
-            "{:.2f} GiB of device memory a rank\n",
+            "{:.0f} MiB of device memory a rank\n",
             m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
             elementName(m_config.type), tokens, ranks, ranks == 1 ? "" : "s", mode,
-            static_cast<double>(device.bytes) / static_cast<double>(std::size_t{1} << 30));
+            static_cast<double>(device.bytes) / static_cast<double>(std::size_t{1} << 20));
         if (corpus != nullptr) {
             fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first "
                        "prediction included: {:.4f})\n",

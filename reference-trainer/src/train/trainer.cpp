@@ -18,6 +18,7 @@ runtime::DeviceOptions deviceOptions(const RunConfig& config) {
     runtime::DeviceOptions options;
     options.backend = config.backend;
     options.ordinal = config.gpu;
+    options.tf32 = config.type == ElementType::TF32;
     options.hostWorkers = config.hostWorkers;
     return options;
 }

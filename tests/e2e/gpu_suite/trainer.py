@@ -138,6 +138,7 @@ CHECKS = [
     Pair("trainer_host_fp64", ["--steps", "40", "--dtype", "fp64"], ["--backend", "cuda"], ["--backend", "host"], 1e-12),
     Pair("trainer_host_fp32", ["--steps", "40"], ["--backend", "cuda"], ["--backend", "host"], 1e-5),
     Pair("trainer_bf16_fp32", ["--backend", "cuda", "--lr", "1e-3", *WIDE], ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
+    Pair("trainer_tf32", ["--backend", "cuda", "--lr", "1e-3", *WIDE], ["--dtype", "tf32"], ["--dtype", "fp32"], 1e-2),
     *layout("dp", "--dp", "2", "--micro-batches", "1"),
     *layout("tp", "--tp", "2"),
     *layout("tp_sp", "--tp", "2", "--sequence-parallel"),

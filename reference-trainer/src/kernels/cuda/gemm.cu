@@ -27,11 +27,12 @@ struct Shape {
     bool transposeFirst, transposeSecond, bias, accumulates;
     std::uint32_t alignFirst, alignSecond, alignOut, alignBias;
     int device;
+    bool tf32;
 
     [[nodiscard]] auto key() const {
         return std::tie(input, output, rows, columns, depth, leadingFirst, leadingSecond, leadingOut,
             transposeFirst, transposeSecond, bias, accumulates, alignFirst, alignSecond, alignOut, alignBias,
-            device);
+            device, tf32);
     }
     bool operator<(const Shape& other) const { return key() < other.key(); }
 };
@@ -76,7 +77,8 @@ private:
 bool Products::describe(const Shape& shape, Plan& plan) {
     const CublasLt& lt = cublasLt();
     const bool wide = shape.input == CUDA_R_64F;
-    const cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t single = shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : single;
     const cublasOperation_t opFirst = shape.transposeFirst ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t opSecond = shape.transposeSecond ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtEpilogue_t epilogue = shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -202,6 +204,7 @@ template <class T, class C> cudaError_t gemm(const typename Gemm<T, C>::Args& g,
     // Never destroyed: the driver may be gone before static objects are.
     static Products* products = new Products;
     Shape shape = shapeOf<T, C>(g);
+    shape.tf32 = context.tf32 && std::is_same_v<T, float>;
     cudaError_t error = cudaGetDevice(&shape.device);
     if (error == cudaSuccess)
         error

@@ -43,11 +43,12 @@ std::shared_ptr<backend::Device> makeDevice(const DeviceOptions& options) {
     return std::make_shared<CudaDevice>(options);
 }
 
-DeviceState::DeviceState(int ordinal)
-    : m_ordinal(ordinal) {
+DeviceState::DeviceState(const DeviceOptions& options)
+    : m_ordinal(options.ordinal)
+    , m_tf32(options.tf32) {
     activate();
     static_cast<void>(
-        statusOf(cudaDeviceGetAttribute(&m_multiprocessors, cudaDevAttrMultiProcessorCount, ordinal)));
+        statusOf(cudaDeviceGetAttribute(&m_multiprocessors, cudaDevAttrMultiProcessorCount, m_ordinal)));
 }
 
 DeviceState::~DeviceState() {
@@ -84,7 +85,7 @@ void* DeviceState::keep(std::size_t bytes) {
 }
 
 CudaDevice::CudaDevice(const DeviceOptions& options)
-    : m_state(std::make_shared<DeviceState>(options.ordinal)) { }
+    : m_state(std::make_shared<DeviceState>(options)) { }
 
 void CudaDevice::close() {
     m_state->activate();
@@ -171,17 +172,17 @@ Status CudaDevice::stickyError() const {
 
 namespace {
 
-// Dense rates in TFLOP/s from NVIDIA's data sheets (SXM and the plain boards; sparsity left out). bf16 and
-// fp64 are those of the tensor cores, fp32 that of the ordinary units, which our fp32 products use.
+// Dense rates in TFLOP/s from NVIDIA's data sheets (sparsity left out). bf16, TF32 and fp64 are those of the
+// tensor cores, fp32 that of the ordinary units, which our fp32 products use.
 struct PeakRates {
     const char* name; // part of the device's name
-    double bf16, fp32, fp64;
+    double bf16, tf32, fp32, fp64;
 };
 constexpr PeakRates kPeakRates[] = {
-    {"H200", 989, 67, 67},
-    {"H100 80GB HBM3", 989, 67, 67},
-    {"H100 PCIe", 756, 51, 51},
-    {"A100", 312, 19.5, 19.5},
+    {"H200", 989, 494.5, 67, 67},
+    {"H100 80GB HBM3", 989, 494.5, 67, 67},
+    {"H100 PCIe", 756, 378, 51, 51},
+    {"A100", 312, 156, 19.5, 19.5},
 };
 
 } // namespace
@@ -191,8 +192,10 @@ double CudaDevice::peakRate(std::size_t elementBytes) const {
     if (!ok(statusOf(cudaGetDeviceProperties(&properties, m_state->ordinal()))))
         return 0;
     for (const PeakRates& rates : kPeakRates) {
-        if (std::strstr(properties.name, rates.name) != nullptr)
-            return 1e12 * (elementBytes == 2 ? rates.bf16 : elementBytes == 4 ? rates.fp32 : rates.fp64);
+        if (std::strstr(properties.name, rates.name) == nullptr)
+            continue;
+        const double wide = elementBytes == 8 ? rates.fp64 : m_state->tf32() ? rates.tf32 : rates.fp32;
+        return 1e12 * (elementBytes == 2 ? rates.bf16 : wide);
     }
     return 0;
 }

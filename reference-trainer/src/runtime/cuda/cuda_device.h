@@ -13,13 +13,14 @@ namespace gdt::runtime::cuda {
 /// What streams, events and graphs of one GPU share.
 class DeviceState {
 public:
-    explicit DeviceState(int ordinal);
+    explicit DeviceState(const DeviceOptions& options);
     ~DeviceState();
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
 
     [[nodiscard]] int ordinal() const { return m_ordinal; }
     [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }
+    [[nodiscard]] bool tf32() const { return m_tf32; }
     /// Makes the GPU the calling thread's.
     void activate() const;
     /// Memory that stays until the device goes; null when there is none left.
@@ -28,6 +29,7 @@ public:
 
 private:
     int m_ordinal;
+    bool m_tf32;
     int m_multiprocessors = 1;
     std::mutex m_mutex;
     std::vector<void*> m_kept;

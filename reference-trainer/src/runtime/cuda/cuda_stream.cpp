@@ -36,7 +36,7 @@ Status CudaStream::launchKernel(const KernelInfo& kernel, const Grid&, const voi
         }
         kernel.launcher.store(launcher, std::memory_order_relaxed);
     }
-    LaunchContext context{m_handle, m_workspace, m_device->multiprocessors()};
+    LaunchContext context{m_handle, m_workspace, m_device->multiprocessors(), m_device->tf32()};
     return statusOf(launcher->launch(arguments, context));
 }
 

@@ -24,6 +24,7 @@ struct LaunchContext {
     cudaStream_t stream;
     Workspace& workspace;
     int multiprocessors; ///< of the device
+    bool tf32; ///< see DeviceOptions
 };
 
 /// Launches the CUDA version of one kernel type. `arguments` is its Args struct, copied into the launch.
