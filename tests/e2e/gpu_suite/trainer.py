@@ -156,4 +156,6 @@ CHECKS = [
     *fault("unjoined-fork", "GD104"),
     *fault("abandoned-capture", "GD108"),
     *fault("tp-allreduce-unjoined", "GD114", "--dp", "2"),
+    *fault("pp-event-outside-capture", "GD105"),
+    *fault("tp-allreduce-stripped", "GD501", "--tp", "2", line=False),
 ]
