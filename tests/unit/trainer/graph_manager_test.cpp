@@ -193,6 +193,67 @@ TEST_F(GraphManagerTest, LruGivesUpTheGraphUsedLongestAgo) {
     EXPECT_EQ(counter(), 5);
 }
 
+TEST_F(GraphManagerTest, LfuGivesUpTheGraphUsedLeastOften) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.maxGraphs = 2;
+    options.warmupRuns = 1;
+    options.policy = CachePolicy::Lfu;
+    GraphManager m = manager(options);
+    for (const std::int64_t length : {1, 1, 1, 2, 3}) { // 2 was used last, but seldom
+        ASSERT_EQ(m.run(key(length), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(entry(m, key(2)).state, EntryState::Evicted);
+    EXPECT_EQ(entry(m, key(1)).state, EntryState::Ready);
+    EXPECT_EQ(counter(), 5);
+}
+
+TEST_F(GraphManagerTest, AutoRecordsAgainWhenAShapeChangesAndGivesUpWhenThatHappensTooOften) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.mode = GraphMode::Auto;
+    options.maxRerecords = 2;
+    GraphManager m = manager(options);
+    const auto runAt = [&](std::uint64_t shape) {
+        region.guardValue = shape;
+        EXPECT_EQ(m.run(key(0), region, m_slot), Status::Success);
+        return m.lastRun();
+    };
+    EXPECT_EQ(runAt(1), RunKind::WarmUp);
+    EXPECT_EQ(runAt(1), RunKind::Replay) << "captured at its second run";
+    EXPECT_EQ(runAt(2), RunKind::Replay) << "recorded again";
+    EXPECT_EQ(runAt(2), RunKind::Replay);
+    EXPECT_EQ(runAt(3), RunKind::Replay);
+    EXPECT_EQ(entry(m, key(0)).reason, Reason::ShapeChanged);
+    EXPECT_EQ(runAt(4), RunKind::Fallback) << "a third change is one too many";
+    EXPECT_EQ(entry(m, key(0)).state, EntryState::Disabled);
+    EXPECT_EQ(runAt(4), RunKind::Fallback);
+    EXPECT_EQ(counter(), 7);
+}
+
+TEST_F(GraphManagerTest, GraphsWithinAPassWarmUpKeyByKeyAndAskTheStageOnly) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.warmupRuns = 2;
+    Refusing everybody;
+    LoneAgreement stage;
+    GraphManager m(options, m_hooks, everybody, nullptr, &stage);
+    GraphKey layer = key(1);
+    layer.scope = Scope::Layer;
+    for (int unit = 0; unit < 2; ++unit) {
+        layer.unit = unit;
+        for (const RunKind kind : {RunKind::WarmUp, RunKind::WarmUp, RunKind::Replay}) {
+            ASSERT_EQ(m.run(layer, region, m_slot), Status::Success);
+            EXPECT_EQ(m.lastRun(), kind) << "unit " << unit;
+        }
+    }
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(m.run(key(1), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(entry(m, key(1)).reason, Reason::PeerRefused) << "a cycle needs everybody";
+    EXPECT_EQ(counter(), 9);
+}
+
 TEST_F(GraphManagerTest, ChangedAddressIsCapturedAgain) {
     CountingRegion region(m_counter);
     ManagerOptions options;

@@ -141,5 +141,18 @@ TEST(Trainer, BucketedLengthsWithinTheCacheAreAllReplayed) {
     EXPECT_EQ(run(config).graphs, 4U);
 }
 
+TEST(Trainer, BlindCaptureWithChangingLengthsComputesTheSameAndGivesUp) {
+    RunConfig config = smallRun();
+    config.steps = 30;
+    std::string problem;
+    config.faults.push_back(*faults::parseFault("graph-cache-overflow:6", problem));
+    config.graphs.mode = graphs::GraphMode::Eager;
+    const Outcome eager = run(config);
+    config.graphs.mode = graphs::GraphMode::Auto;
+    const Outcome blind = run(config);
+    expectSameBits(eager, blind);
+    EXPECT_EQ(blind.graphs, 1U) << "only the optimizer's is left";
+}
+
 } // namespace
 } // namespace gdt::train
