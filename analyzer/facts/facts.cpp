@@ -44,6 +44,7 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildMemoryStep(context));
     GD_TRY(buildStalePointer(context));
     GD_TRY(buildMemoryWatch(context));
+    GD_TRY(buildFrozenScalar(context));
     GD_TRY(buildFallback(context));
     GD_TRY(buildNccl(context));
     GD_TRY(buildCommLifetime(context));

@@ -20,14 +20,25 @@ struct StepMemory {
     std::int64_t freeBytes = 0;
     std::int64_t allocCount = 0;
     const Allocation* largest = nullptr;
+    std::optional<std::int64_t> deviceUsedBytes; // of looks at the device
+    std::optional<std::int64_t> graphReservedBytes;
 };
+
+// What a real device holds for graphs' own allocations is shared between them and told by samples: the nodes'
+// sizes do not add up.
+bool counts(const ProcessData& process, const Allocation& allocation) {
+    const Device* device = process.device(allocation.deviceId);
+    const bool host = device != nullptr && device->workers > 0;
+    return allocation.fromDriver() && allocation.kind != "host_pinned"
+        && (allocation.kind != "graph" || host);
+}
 
 // Changes of one device by time; frees before allocations of the same moment, so that a block handed on at
 // once makes no peak.
 std::vector<Change> changesOf(const ProcessData& process, std::int64_t deviceId) {
     std::vector<Change> changes;
     for (const Allocation& allocation : process.allocations) {
-        if (allocation.deviceId != deviceId || !allocation.fromDriver() || allocation.kind == "host_pinned")
+        if (allocation.deviceId != deviceId || !counts(process, allocation))
             continue;
         changes.push_back({allocation.allocNs, allocation.bytes, &allocation});
         if (allocation.freeNs)
@@ -88,12 +99,38 @@ std::vector<bool> replayOnlySteps(const ProcessData& process, std::int64_t devic
     return replays;
 }
 
+void keepLarger(std::optional<std::int64_t>& kept, std::optional<std::int64_t> value) {
+    if (value && (!kept || *value > *kept))
+        kept = value;
+}
+
+// The looks at a device that fall into steps.
+Result<void> addSamples(
+    Db& db, const ProcessData& process, std::int64_t deviceId, std::vector<StepMemory>& memory) {
+    GD_TRY_ASSIGN(auto select,
+        db.prepare("SELECT time_ns, total_bytes - free_bytes, graph_reserved_bytes FROM memory_sample "
+                   "WHERE process_id = ? AND device_id = ?"));
+    select.bind(1, process.processId);
+    select.bind(2, deviceId);
+    for (;;) {
+        GD_TRY_ASSIGN(const bool more, select.step());
+        if (!more)
+            return {};
+        const std::int32_t step = process.stepAt(select.int64(0));
+        if (step < 0)
+            continue;
+        StepMemory& now = memory[static_cast<std::size_t>(step)];
+        keepLarger(now.deviceUsedBytes, select.optionalInt64(1));
+        keepLarger(now.graphReservedBytes, select.optionalInt64(2));
+    }
+}
+
 } // namespace
 
 Result<void> buildMemoryStep(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
-            "INSERT INTO memory_step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+            "INSERT INTO memory_step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         std::set<std::int64_t> devices;
         for (const Allocation& allocation : process.allocations) {
@@ -101,7 +138,8 @@ Result<void> buildMemoryStep(FactContext& context) {
                 devices.insert(allocation.deviceId);
         }
         for (const std::int64_t deviceId : devices) {
-            const std::vector<StepMemory> memory = memoryOf(process, changesOf(process, deviceId));
+            std::vector<StepMemory> memory = memoryOf(process, changesOf(process, deviceId));
+            GD_TRY(addSamples(context.db, process, deviceId, memory));
             const std::vector<bool> replayOnly = replayOnlySteps(process, deviceId);
             std::optional<std::int64_t> previousPeak;
             for (std::size_t i = 0; i < process.steps.size(); ++i) {
@@ -113,7 +151,8 @@ Result<void> buildMemoryStep(FactContext& context) {
                     previousPeak, largest == nullptr ? std::nullopt : std::optional(largest->bytes),
                     largest == nullptr ? std::nullopt : orNull(largest->stackId),
                     largest == nullptr ? std::nullopt : orNull(std::int64_t{largest->threadId}),
-                    replayOnly[i], process.complete("memory", step.startNs, step.endNs)));
+                    replayOnly[i], now.deviceUsedBytes, now.graphReservedBytes,
+                    process.complete("memory", step.startNs, step.endNs)));
                 previousPeak = now.peakBytes;
             }
         }

@@ -35,6 +35,7 @@ Result<void> buildDeviceBusy(FactContext& context);
 Result<void> buildMemoryStep(FactContext& context);
 Result<void> buildStalePointer(FactContext& context);
 Result<void> buildMemoryWatch(FactContext& context);
+Result<void> buildFrozenScalar(FactContext& context);
 Result<void> buildFallback(FactContext& context);
 Result<void> buildNccl(FactContext& context); // nccl_replay and nccl_step
 Result<void> buildCommLifetime(FactContext& context);

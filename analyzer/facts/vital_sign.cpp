@@ -108,8 +108,10 @@ constexpr Sign kSigns[] = {
     {"memory.graph_reserved_bytes", "bytes", "memory", nullptr, Judge::none, 0,
         "SELECT MAX(graph_reserved_bytes) FROM memory_sample WHERE :p IN (0, process_id)"},
     {"memory.device_share_ratio", "ratio", "memory", "below 70 %", Judge::lookAbove, 0.7,
-        "SELECT MAX(1.0 * m.peak_bytes / d.memory_bytes) FROM memory_step AS m JOIN device AS d "
-        "USING (process_id, device_id) WHERE :p IN (0, m.process_id) AND m.known AND d.memory_bytes > 0"},
+        "SELECT MAX(share) FROM (SELECT 1.0 * m.peak_bytes / d.memory_bytes AS share FROM memory_step AS m "
+        "JOIN device AS d USING (process_id, device_id) WHERE :p IN (0, m.process_id) AND m.known AND "
+        "d.memory_bytes > 0 UNION ALL SELECT 1.0 * (total_bytes - free_bytes) / total_bytes FROM "
+        "memory_sample WHERE :p IN (0, process_id) AND total_bytes > 0)"},
 
     {"graph_reuse.execs_count", "count", "callbacks", nullptr, Judge::none, 0,
         "SELECT COUNT(*) FROM exec_reuse WHERE :p IN (0, process_id)"},

@@ -26,7 +26,7 @@ raw::ApiCall openCall(const raw::ApiEnter& enter) {
     call.stream = static_cast<std::uint32_t>(enter.stream);
     call.stack = enter.stack;
     call.api = enter.api;
-    call.device = enter.device;
+    call.device = static_cast<std::uint8_t>(enter.device);
     return call;
 }
 

@@ -139,6 +139,7 @@ inline std::int64_t bits(std::uint64_t value) {
 Result<void> importProcessTables(ProcessImport& process);
 Result<void> importApi(ProcessImport& process);
 Result<void> importGraphs(ProcessImport& process);
+Result<void> importLaunches(ProcessImport& process);
 Result<void> importReplays(ProcessImport& process);
 Result<void> importMemory(ProcessImport& process);
 Result<void> importActivity(ProcessImport& process);

@@ -135,14 +135,16 @@ Result<void> importMemory(ProcessImport& process) {
                              "reserved_bytes, used_bytes) VALUES (?, ?, ?, ?, ?, ?, ?)"));
     for (const raw::MemoryPool& record : process.raw().pools)
         GD_TRY(pool.runWith(process.processId(), bits(record.pool), process.time(record.timeNs),
-            poolEvent(record.life), record.device, idOrNull(record.reservedBytes),
-            idOrNull(record.usedBytes)));
+            poolEvent(record.life), record.device,
+            valueIf((record.known & raw::kKnowsReserved) != 0, bits(record.reservedBytes)),
+            valueIf((record.known & raw::kKnowsUsed) != 0, bits(record.usedBytes))));
     GD_TRY_ASSIGN(Statement sample,
         process.db().prepare("INSERT INTO memory_sample(process_id, device_id, time_ns, free_bytes, "
                              "total_bytes, graph_reserved_bytes) VALUES (?, ?, ?, ?, ?, ?)"));
     for (const raw::MemorySample& record : process.raw().memorySamples)
         GD_TRY(sample.runWith(process.processId(), record.device, process.time(record.timeNs),
-            bits(record.freeBytes), bits(record.totalBytes), idOrNull(record.graphReservedBytes)));
+            bits(record.freeBytes), bits(record.totalBytes),
+            valueIf((record.known & raw::kKnowsReserved) != 0, bits(record.graphReservedBytes))));
     return {};
 }
 

@@ -87,7 +87,7 @@ private:
     };
     // Steps go to the history lane, their end as well; only those name their thread. The others may be
     // missing on either side of a moment from which on events were kept.
-    static bool isInHistory(const raw::Range& event) { return event.thread != 0; }
+    static bool isInHistory(const raw::Range& event) { return raw::threadOf(event) != 0; }
 
     // A step ends with its own end: ranges inside it whose end is missing ended before, and an end inside it
     // whose start is missing ends nothing.

@@ -132,6 +132,7 @@ private:
         GD_TRY(insertProcess(candidate, &process, *source));
         GD_TRY(importApi(process));
         GD_TRY(importGraphs(process));
+        GD_TRY(importLaunches(process));
         GD_TRY(importReplays(process));
         GD_TRY(importActivity(process));
         GD_TRY(importMemory(process));

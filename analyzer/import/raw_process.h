@@ -113,6 +113,8 @@ struct RawProcess {
     std::vector<raw::NodePointer> nodePointers;
     std::vector<raw::NodeScalar> nodeScalars;
     std::vector<raw::NodeMemory> nodeMemories;
+    std::vector<raw::EagerLaunch> eagerLaunches;
+    std::map<std::uint32_t, std::vector<raw::ScalarWord>> scalarSets;
 
     std::vector<raw::Alloc> allocs;
     std::vector<raw::Free> frees;

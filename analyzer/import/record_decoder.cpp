@@ -75,7 +75,8 @@ void RecordDecoder::addEvent(const RecordView& record, raw::ThreadRef thread) {
         const auto call = as<raw::ApiCall>(record);
         noteTime(call.startNs);
         noteTime(call.endNs);
-        p.threadEvents[call.thread != 0 ? call.thread : thread].calls.push(call);
+        const raw::ThreadRef own = raw::threadOf(call);
+        p.threadEvents[own != 0 ? own : thread].calls.push(call);
         return;
     }
     case RecordKind::ApiEnter: {
@@ -87,7 +88,8 @@ void RecordDecoder::addEvent(const RecordView& record, raw::ThreadRef thread) {
     case RecordKind::Range: {
         const auto range = as<raw::Range>(record);
         noteTime(range.timeNs);
-        p.threadEvents[range.thread != 0 ? range.thread : thread].ranges.push(range);
+        const raw::ThreadRef own = raw::threadOf(range);
+        p.threadEvents[own != 0 ? own : thread].ranges.push(range);
         return;
     }
     case RecordKind::Memcpy: {
@@ -224,6 +226,11 @@ void RecordDecoder::addGraphRecord(const RecordView& record) {
     case RecordKind::NodeMemory:
         p.nodeMemories.push_back(as<raw::NodeMemory>(record));
         return;
+    case RecordKind::EagerLaunch:
+        p.eagerLaunches.push_back(as<raw::EagerLaunch>(record));
+        return noteTime(p.eagerLaunches.back().timeNs);
+    case RecordKind::ScalarSet:
+        return addScalars(record);
     default:
         return addProcessRecord(record);
     }
@@ -290,6 +297,21 @@ void RecordDecoder::addString(const RecordView& record) {
         string.text.resize(part.offset + std::size_t{part.bytes});
     std::memcpy(string.text.data() + part.offset, record.data + sizeof part, part.bytes);
     string.received += part.bytes;
+}
+
+void RecordDecoder::addScalars(const RecordView& record) {
+    const auto set = as<raw::ScalarSet>(record);
+    const std::size_t bytes = set.count * sizeof(raw::ScalarWord);
+    if (sizeof set + bytes > record.bytes) {
+        m_issues.dataLoss("damaged_scalars", 1,
+            fmt::format(
+                "launch scalars {}: {} words do not fit into {} bytes", set.id, set.count, record.bytes));
+        return;
+    }
+    std::vector<raw::ScalarWord>& words = m_process.scalarSets[set.id];
+    words.resize(set.count);
+    if (bytes != 0)
+        std::memcpy(words.data(), record.data + sizeof set, bytes);
 }
 
 void RecordDecoder::addStack(const RecordView& record) {

@@ -27,6 +27,7 @@ private:
     void addGraphRecord(const RecordView& record);
     void addString(const RecordView& record);
     void addStack(const RecordView& record);
+    void addScalars(const RecordView& record);
     void addEvent(const RecordView& record, raw::ThreadRef thread);
     void noteTime(std::int64_t timeNs);
 

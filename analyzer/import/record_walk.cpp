@@ -27,8 +27,9 @@ constexpr auto kFixedBytes = [] {
         raw::Context, raw::Stream, raw::Event, raw::ApiEnter, raw::ApiCall>();
     set.template operator()<raw::CaptureBegin, raw::CaptureJoin, raw::CaptureFail, raw::CaptureEnd,
         raw::ThreadCaptureMode, raw::Graph, raw::GraphNode, raw::GraphEdge, raw::GraphExec>();
-    set.template operator()<raw::NodeKernel, raw::NodePointer, raw::NodeScalar, raw::NodeMemory, raw::Alloc,
-        raw::Free, raw::MemoryPool, raw::MemorySample, raw::FrameworkBlock>();
+    set.template
+    operator()<raw::NodeKernel, raw::NodePointer, raw::NodeScalar, raw::NodeMemory, raw::Alloc, raw::Free,
+        raw::MemoryPool, raw::MemorySample, raw::FrameworkBlock, raw::EagerLaunch, raw::ScalarSet>();
     set.template operator()<raw::KernelShape, raw::Kernel, raw::Memcpy, raw::Memset, raw::GraphTrace,
         raw::Sync, raw::Range, raw::Counter, raw::Comm, raw::CommOp>();
     return bytes;
@@ -36,7 +37,8 @@ constexpr auto kFixedBytes = [] {
 
 bool hasTail(std::uint16_t kind) {
     return kind == static_cast<std::uint16_t>(RecordKind::String)
-        || kind == static_cast<std::uint16_t>(RecordKind::Stack);
+        || kind == static_cast<std::uint16_t>(RecordKind::Stack)
+        || kind == static_cast<std::uint16_t>(RecordKind::ScalarSet);
 }
 
 } // namespace

@@ -115,8 +115,7 @@ private:
         const std::size_t whole = kHeaderBytes + header.usedBytes;
         if (m_window.ensure(whole) < whole)
             return Fit::cutOff;
-        const bool intact
-            = raw::chunkChecksum(m_window.data() + kHeaderBytes, header.usedBytes) == header.checksum;
+        const bool intact = raw::chunkChecksum(header, m_window.data() + kHeaderBytes) == header.checksum;
         return intact ? Fit::whole : Fit::no;
     }
 
@@ -153,7 +152,7 @@ private:
             std::memcpy(&header, m_window.data() + at, kHeaderBytes);
             const std::size_t payloadAt = at + kHeaderBytes;
             if (plausibleHeader(header, m_owner, raw::kChunkBytes) && present - payloadAt >= header.usedBytes
-                && raw::chunkChecksum(m_window.data() + payloadAt, header.usedBytes) == header.checksum)
+                && raw::chunkChecksum(header, m_window.data() + payloadAt) == header.checksum)
                 return true;
         }
         return false;

@@ -219,6 +219,8 @@ CREATE TABLE memory_step (
   largest_alloc_stack_id INTEGER, -- where
   largest_alloc_thread_id INTEGER, -- by whom
   replay_only INTEGER NOT NULL, -- 1: the device ran replays in it and no single kernel
+  device_used_bytes INTEGER, -- most that a look in it found in use on the device, by anybody; NULL nobody looked
+  graph_reserved_bytes INTEGER, -- most that was found reserved by this process's graphs; NULL nobody looked
   known INTEGER NOT NULL -- 0: allocations were not recorded
 ) STRICT;
 
@@ -263,6 +265,34 @@ CREATE TABLE memory_watch (
   end_ns INTEGER NOT NULL, -- its last launch
   known INTEGER NOT NULL, -- 1: allocations and frees were followed all that time, a framework's included
   why TEXT -- why not, NULL when known
+) STRICT;
+
+-- Words that eager runs of a region pass with changing values while its graph repeats one of them, one row per
+-- executable, kernel and place. Eager runs are found as launches of the graph's kernels in the graph's order.
+CREATE TABLE frozen_scalar (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  graph_id INTEGER, -- template
+  graph_name TEXT NOT NULL, -- name for people
+  node_id INTEGER, -- first node with this word; NULL: not known
+  node_name TEXT, -- kernel
+  nodes INTEGER NOT NULL, -- nodes of that kernel that repeat such a word at this place
+  param INTEGER, -- kernel parameter index
+  offset INTEGER, -- byte offset inside the parameter
+  bytes INTEGER, -- width of what changes: 1 to 8
+  frozen_value INTEGER, -- the graph's value, as a bit pattern
+  frozen_text TEXT, -- the same for people
+  eager_text TEXT, -- values of the eager runs for people, in their order
+  eager_runs INTEGER NOT NULL, -- eager runs of the region that were seen
+  distinct_values INTEGER NOT NULL, -- different values among them
+  has_trend INTEGER NOT NULL, -- 1: the values only rise or only fall
+  replays INTEGER NOT NULL, -- launches of the executable that succeeded
+  start_ns INTEGER NOT NULL, -- first of them
+  end_ns INTEGER NOT NULL, -- last of them
+  step INTEGER, -- step of the first
+  capture_stack_id INTEGER, -- where the graph was captured
+  confidence TEXT NOT NULL, -- 'high' three values and a trend | 'medium' | 'low' two values
+  known INTEGER NOT NULL -- 0: no eager run of the region was recorded to compare with
 ) STRICT;
 
 -- Steps in which a region that has (or had) a graph ran as single launches.

@@ -94,6 +94,17 @@ std::string replaceAll(std::string text, std::string_view from, std::string_view
     return text;
 }
 
+/// The tables that an older trace lacks, empty, in the temp schema of this connection.
+Result<void> addMissingTables(Db& db, std::int64_t userVersion) {
+    for (const schema::RawSchema& file : schema::rawSchemas()) {
+        if (file.number <= userVersion)
+            continue;
+        std::string sql = replaceAll(std::string(file.sql), "\nCREATE TABLE ", "\nCREATE TABLE temp.");
+        GD_TRY(db.exec(replaceAll(std::move(sql), "\nCREATE INDEX ", "\nCREATE INDEX temp.")));
+    }
+    return {};
+}
+
 } // namespace
 
 int schemaVersion() {
@@ -201,6 +212,8 @@ Result<Trace> Trace::open(const std::filesystem::path& path) {
     GD_TRY(checkLength(name));
     GD_TRY_ASSIGN(Db db, Db::openReadOnly(name));
     GD_TRY(checkIdentity(db, name));
+    GD_TRY_ASSIGN(const auto userVersion, db.queryInt64("PRAGMA user_version"));
+    GD_TRY(addMissingTables(db, userVersion.value_or(0)).context("opening {}", name));
     return Trace(std::move(db), path);
 }
 

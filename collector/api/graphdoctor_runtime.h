@@ -226,9 +226,9 @@ typedef struct gd_rt_memory {
     uint32_t size;
     uint32_t kind; /* gd_rt_memory_kind */
     uint32_t device;
-    uint32_t reserved;
+    uint32_t context; /* ends with this context, without a free; 0 = with none */
     uint64_t ptr;
-    uint64_t bytes; /* free: 0 when unknown */
+    uint64_t bytes; /* free: 0 when unknown; VMM: all mappings that begin in the range go */
     uint64_t pool;
     uint64_t stream; /* stream-ordered calls */
 } gd_rt_memory;

@@ -4,6 +4,7 @@
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/device_buffers.h"
 #include "collector/cupti/objects.h"
+#include "collector/cupti/refusal.h"
 #include "collector/cupti/thread_calls.h"
 #include "collector/raw/records_api.h"
 #include "collector/session/sink.h"
@@ -21,6 +22,9 @@ constexpr std::uint32_t kSmallBufferBytes = 256 * 1024;
 constexpr std::uint32_t kLargeBufferBytes = 4 * 1024 * 1024;
 constexpr std::size_t kBufferAlignment = 8; // CUPTI's own demand
 constexpr std::int64_t kFlushPeriodNs = 500'000'000;
+constexpr raw::CoverageSource kSources[]
+    = {raw::CoverageSource::graph_trace, raw::CoverageSource::node_activity,
+        raw::CoverageSource::eager_kernel_activity, raw::CoverageSource::sync};
 
 std::uint64_t clockNs() {
     return static_cast<std::uint64_t>(sink::nowNs());
@@ -51,9 +55,7 @@ bool Activity::start() noexcept {
         && api.activityFlushAll != nullptr && api.activityRegisterTimestampCallback != nullptr;
     m_bufferBytes.store(kSmallBufferBytes, std::memory_order_relaxed);
     if (m_layout == RecordLayout::Unknown || !complete) {
-        sink::issue(raw::IssueSeverity::Error, "cupti_version",
-            "the activity records of this CUPTI version are not known: calls are recorded, device times are "
-            "not");
+        refused(Refusal::Version);
         return false;
     }
     return registerCallbacks();
@@ -63,8 +65,7 @@ bool Activity::registerCallbacks() noexcept {
     const CuptiApi& api = cuptiApi();
     if (api.activityRegisterTimestampCallback(clockNs) != CUPTI_SUCCESS
         || api.activityRegisterCallbacks(bufferRequested, bufferCompleted) != CUPTI_SUCCESS) {
-        sink::issue(raw::IssueSeverity::Error, "activity_refused",
-            "CUPTI refused activity buffers: calls are recorded, device times are not");
+        refused(Refusal::Buffers);
         return false;
     }
     m_started.store(true, std::memory_order_release);
@@ -82,7 +83,6 @@ void Activity::pause() noexcept {
         apply();
         reportCoverage(m_policy.wanted());
     }
-    learnLegacyStreams();
     cuptiApi().activityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); // also buffers that are not full
 }
 
@@ -94,6 +94,9 @@ void Activity::resume() noexcept {
 
 void Activity::setLevel(raw::RecordingLevel level) noexcept {
     if (!m_started.load(std::memory_order_acquire)) {
+        for (const auto source : kSources) {
+            sink::coverage(source, raw::CoverageState::Absent, "CUPTI delivers no activity that can be read");
+        }
         return;
     }
     const std::lock_guard lock(m_mutex);
@@ -153,38 +156,43 @@ void Activity::launched(std::uint64_t exec) noexcept {
 
 void Activity::contextSeen(CUcontext context, std::uint64_t id) noexcept {
     std::uint32_t cuptiId = 0;
-    if (!m_started.load(std::memory_order_acquire) || cuptiApi().getContextId == nullptr
-        || cuptiApi().getContextId(context, &cuptiId) != CUPTI_SUCCESS) {
+    if (!m_started.load(std::memory_order_acquire)) {
+        return;
+    }
+    if (cuptiApi().getContextId == nullptr || cuptiApi().getContextId(context, &cuptiId) != CUPTI_SUCCESS) {
+        refused(Refusal::Streams);
         return;
     }
     const std::lock_guard lock(m_mutex);
-    const unsigned count = m_contextCount.load(std::memory_order_relaxed);
-    if (count < kMaxContexts) {
-        m_contexts[count] = {context, id, cuptiId, 0};
-        m_contextCount.store(count + 1, std::memory_order_release);
-    }
+    const unsigned seen = m_contextsSeen.load(std::memory_order_relaxed);
+    ContextName& name = m_contexts[seen % kMaxContexts]; // a job that makes thousands keeps the last ones
+    name.cuptiId.store(0, std::memory_order_relaxed);
+    name.id.store(id, std::memory_order_relaxed);
+    name.legacyStream.store(0, std::memory_order_relaxed);
+    name.cuptiId.store(cuptiId, std::memory_order_release);
+    m_contextsSeen.store(seen + 1, std::memory_order_release);
 }
 
-void Activity::learnLegacyStreams() noexcept {
-    const unsigned count = m_contextCount.load(std::memory_order_acquire);
-    for (unsigned i = 0; i < count; ++i) {
-        if (m_contexts[i].legacyStream == 0 && cuptiApi().getStreamIdEx != nullptr) {
-            std::uint32_t number = 0;
-            if (cuptiApi().getStreamIdEx(m_contexts[i].context, nullptr, 0, &number) == CUPTI_SUCCESS) {
-                m_contexts[i].legacyStream = number;
-            }
+void Activity::learnLegacyStream(CUcontext context, std::uint64_t id) noexcept {
+    if (!m_started.load(std::memory_order_acquire) || cuptiApi().getStreamIdEx == nullptr) {
+        return;
+    }
+    for (ContextName& name : m_contexts) {
+        std::uint32_t number = 0;
+        if (name.id.load(std::memory_order_relaxed) == id
+            && name.legacyStream.load(std::memory_order_relaxed) == 0
+            && cuptiApi().getStreamIdEx(context, nullptr, 0, &number) == CUPTI_SUCCESS) {
+            name.legacyStream.store(number, std::memory_order_relaxed);
         }
     }
 }
 
 std::uint64_t Activity::streamName(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept {
-    const Activity& self = instance();
-    const unsigned count = self.m_contextCount.load(std::memory_order_acquire);
-    for (unsigned i = 0; i < count; ++i) {
-        const ContextName& name = self.m_contexts[i];
-        if (name.cuptiId == cuptiContext) {
-            return cuptiStream == name.legacyStream ? raw::kLegacyStream
-                                                    : Objects::streamNumber(name.id, cuptiStream);
+    for (const ContextName& name : instance().m_contexts) {
+        if (name.cuptiId.load(std::memory_order_acquire) == cuptiContext && cuptiContext != 0) {
+            return cuptiStream == name.legacyStream.load(std::memory_order_relaxed)
+                ? raw::kLegacyStream
+                : Objects::streamNumber(name.id.load(std::memory_order_relaxed), cuptiStream);
         }
     }
     return Objects::streamNumber(0, cuptiStream);
@@ -208,8 +216,9 @@ void Activity::tick(std::int64_t nowNs) noexcept {
 
 void Activity::flush() noexcept {
     if (m_started.load(std::memory_order_acquire)) {
-        learnLegacyStreams();
-        cuptiApi().activityFlushAll(0);
+        if (cuptiApi().activityFlushAll(0) != CUPTI_SUCCESS) {
+            refused(Refusal::Flush);
+        }
     }
 }
 
@@ -224,12 +233,12 @@ void Activity::watchNodeRecords(std::int64_t nowNs) noexcept {
         "recorded as a whole from here on");
 }
 
-void Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
+bool Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
     const CUptiResult result = on ? cuptiApi().activityEnable(kind) : cuptiApi().activityDisable(kind);
-    if (result != CUPTI_SUCCESS && on) {
-        sink::issue(raw::IssueSeverity::DataLoss, "activity_kind_refused",
-            "CUPTI refused a kind of activity: that kind is missing");
+    if (result != CUPTI_SUCCESS) {
+        refused(on ? Refusal::KindOn : Refusal::KindOff);
     }
+    return result == CUPTI_SUCCESS;
 }
 
 // Below their levels records may still come (see GraphTracePolicy): they are left out like those of a kind
@@ -245,7 +254,7 @@ void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
 }
 
 void Activity::apply() noexcept {
-    const GraphTracePolicy::Wanted wanted = m_policy.wanted();
+    GraphTracePolicy::Wanted wanted = m_policy.wanted();
     const bool changed
         = !(wanted == m_on) || m_policy.level() != m_appliedLevel || m_policy.isPinned() != m_wasPinned;
     if (changed) {
@@ -253,16 +262,21 @@ void Activity::apply() noexcept {
         m_wasPinned = m_policy.isPinned();
         noteSwitches(wanted);
     }
-    if (wanted.graphTrace != m_on.graphTrace) {
-        enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, wanted.graphTrace);
+    if (wanted.graphTrace != m_on.graphTrace && !enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, wanted.graphTrace)
+        && wanted.graphTrace) {
+        // Executables made from now on are made while it is off: it must stay so for good.
+        m_policy.graphTraceRefused();
+        wanted = m_policy.wanted();
+        noteSwitches(wanted);
     }
     if (wanted.kernels != m_on.kernels) {
-        enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, wanted.kernels);
-        enable(CUPTI_ACTIVITY_KIND_MEMCPY, wanted.kernels);
-        enable(CUPTI_ACTIVITY_KIND_MEMSET, wanted.kernels);
+        const bool kernels = enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, wanted.kernels);
+        const bool copies = enable(CUPTI_ACTIVITY_KIND_MEMCPY, wanted.kernels);
+        const bool fills = enable(CUPTI_ACTIVITY_KIND_MEMSET, wanted.kernels);
+        m_kernelsRefused = wanted.kernels && !(kernels && copies && fills);
     }
     if (wanted.sync != m_on.sync) {
-        enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, wanted.sync);
+        m_syncRefused = !enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, wanted.sync) && wanted.sync;
     }
     m_on = wanted;
     m_windowOpen.store(m_policy.phase() != GraphTracePolicy::Phase::Graphs, std::memory_order_relaxed);
@@ -291,37 +305,46 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
         sink::coverage(source, state, why);
     };
     if (level < raw::RecordingLevel::Light) {
-        for (const auto source : {CoverageSource::graph_trace, CoverageSource::node_activity,
-                 CoverageSource::eager_kernel_activity, CoverageSource::sync}) {
+        for (const auto source : kSources) {
             say(source, CoverageState::Absent, "activity is off");
         }
         return;
     }
-    const bool replaysTimed = wanted.graphTrace || nodes;
+    constexpr const char* kRefused = "CUPTI refused this kind of activity";
+    const bool replaysTimed = wanted.graphTrace || (nodes && !m_kernelsRefused);
     say(CoverageSource::graph_trace, replaysTimed ? CoverageState::Complete : CoverageState::Partial,
-        replaysTimed ? ""
-            : quiet  ? "a few replays without device times after a node window"
-                     : "an executable is alive that switching graph-level tracing on could crash");
-    say(CoverageSource::node_activity,
-        nodes                         ? CoverageState::Complete
-            : m_policy.opensWindows() ? CoverageState::Partial
-                                      : CoverageState::Absent,
-        nodes                                     ? ""
-            : m_policy.opensWindows()             ? "the first replays of each executable"
-            : level == raw::RecordingLevel::Light ? "level light"
-            : pinned                              ? "not beside communicators and executables with host nodes"
-                                                  : "the memory that CUPTI may take for them is used up");
+        replaysTimed                         ? ""
+            : m_policy.isGraphTraceRefused() ? kRefused
+            : quiet                          ? "a few replays without device times after a node window"
+                    : "an executable is alive that switching graph-level tracing on could crash");
     const bool eager = level >= raw::RecordingLevel::Standard;
-    say(CoverageSource::eager_kernel_activity,
-        wanted.kernels ? CoverageState::Complete
-            : eager    ? CoverageState::Partial
-                       : CoverageState::Absent,
-        wanted.kernels ? ""
-            : pinned   ? "not switched beside communicators and executables with host nodes"
-            : eager    ? "off for a few replays after a node window"
-                       : "level light");
-    say(CoverageSource::sync, wanted.sync ? CoverageState::Complete : CoverageState::Absent,
-        wanted.sync ? "" : "level light");
+    if (m_kernelsRefused) {
+        say(CoverageSource::node_activity, CoverageState::Absent, kRefused);
+        say(CoverageSource::eager_kernel_activity, CoverageState::Absent, kRefused);
+    } else {
+        say(CoverageSource::node_activity,
+            nodes                         ? CoverageState::Complete
+                : m_policy.opensWindows() ? CoverageState::Partial
+                                          : CoverageState::Absent,
+            nodes                                     ? ""
+                : m_policy.opensWindows()             ? "the first replays of each executable"
+                : level == raw::RecordingLevel::Light ? "level light"
+                : pinned ? "not beside communicators and executables with host nodes"
+                         : "the memory that CUPTI may take for them is used up");
+        say(CoverageSource::eager_kernel_activity,
+            wanted.kernels ? CoverageState::Complete
+                : eager    ? CoverageState::Partial
+                           : CoverageState::Absent,
+            wanted.kernels ? ""
+                : pinned   ? "not switched beside communicators and executables with host nodes"
+                : eager    ? "off for a few replays after a node window"
+                           : "level light");
+    }
+    const bool syncs = wanted.sync && !m_syncRefused;
+    say(CoverageSource::sync, syncs ? CoverageState::Complete : CoverageState::Absent,
+        syncs               ? ""
+            : m_syncRefused ? kRefused
+                            : "level light");
 }
 
 void CUPTIAPI Activity::bufferRequested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* maxRecords) {
@@ -344,8 +367,9 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
     }
     CUpti_Activity* record = nullptr;
     const bool keepSyncs = self.m_keepSyncs.load(std::memory_order_relaxed);
+    CUptiResult read = CUPTI_SUCCESS;
     while (buffer != nullptr && validBytes > 0
-        && cuptiApi().activityGetNextRecord(buffer, validBytes, &record) == CUPTI_SUCCESS) {
+        && (read = cuptiApi().activityGetNextRecord(buffer, validBytes, &record)) == CUPTI_SUCCESS) {
         if (keepSyncs || record->kind != CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) {
             reportRecord(*record, self.m_layout, records, counts);
         }
@@ -354,11 +378,16 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
     if (counts.untimed > 0) {
         sink::lost(raw::CoverageSource::node_activity, counts.untimed);
     }
-    std::size_t dropped = 0;
-    if (cuptiApi().activityGetNumDroppedRecords != nullptr
-        && cuptiApi().activityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS
-        && dropped > 0) {
-        sink::lost(raw::CoverageSource::node_activity, dropped);
+    if (read != CUPTI_SUCCESS && read != CUPTI_ERROR_MAX_LIMIT_REACHED) { // the latter is a buffer's end
+        refused(Refusal::Records);
+    }
+    if (cuptiApi().activityGetNumDroppedRecords != nullptr) {
+        std::size_t dropped = 0;
+        if (cuptiApi().activityGetNumDroppedRecords(context, stream, &dropped) != CUPTI_SUCCESS) {
+            refused(Refusal::DropCount);
+        } else if (dropped > 0) {
+            sink::lost(raw::CoverageSource::node_activity, dropped);
+        }
     }
     // A full buffer says that the rate is high, a hardly used one (a flush took it) that it is low.
     if (validBytes * 10 >= bytes * 9) {

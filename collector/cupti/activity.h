@@ -42,18 +42,21 @@ public:
     void launching(std::uint64_t exec) noexcept;
     void launched(std::uint64_t exec) noexcept;
 
-    /// A context was seen for the first time.
+    /// A context was seen for the first time. (CUPTI's numbers are above 0.)
     void contextSeen(CUcontext context, std::uint64_t id) noexcept;
+    /// Asks for the number of a context's legacy stream, on a thread where the context is current and so
+    /// alive.
+    void learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
     void flush() noexcept;
 
 private:
     static constexpr unsigned kMaxContexts = 64;
     struct ContextName {
-        CUcontext context;
-        std::uint64_t id;
-        std::uint32_t cuptiId;
-        std::uint32_t legacyStream; ///< CUPTI's number of the legacy default stream, 0 = not asked yet
+        std::atomic<std::uint64_t> id{0};
+        std::atomic<std::uint32_t> cuptiId{0}; ///< 0 = not in use
+        std::atomic<std::uint32_t> legacyStream{
+            0}; ///< CUPTI's number of the legacy default stream, 0 = not known yet
     };
 
     static void CUPTIAPI bufferRequested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* maxRecords);
@@ -63,11 +66,10 @@ private:
 
     bool registerCallbacks() noexcept;
     void apply() noexcept; ///< m_mutex held
-    void enable(CUpti_ActivityKind kind, bool on) noexcept;
+    bool enable(CUpti_ActivityKind kind, bool on) noexcept;
     void noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept;
     void watchNodeRecords(std::int64_t nowNs) noexcept; ///< m_mutex held
     void reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept;
-    void learnLegacyStreams() noexcept;
 
     std::mutex m_mutex;
     session::SpinLock m_offLock; ///< of the two below; never held around a CUPTI call
@@ -79,6 +81,8 @@ private:
     std::atomic<bool> m_windowOpen{false}; ///< launches are counted
     std::atomic<bool> m_saidBlocked{false};
     std::atomic<bool> m_keepSyncs{false};
+    bool m_kernelsRefused = false;
+    bool m_syncRefused = false;
     RecordLayout m_layout = RecordLayout::Unknown;
     raw::RecordingLevel m_appliedLevel = raw::RecordingLevel::Off;
     bool m_wasPinned = false;
@@ -86,8 +90,8 @@ private:
     std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
     std::atomic<std::uint64_t> m_nodeRecords{0};
     std::atomic<std::uint32_t> m_bufferBytes;
-    ContextName m_contexts[kMaxContexts] = {};
-    std::atomic<unsigned> m_contextCount{0};
+    ContextName m_contexts[kMaxContexts];
+    std::atomic<unsigned> m_contextsSeen{0};
 };
 
 } // namespace gd::cupti

@@ -113,9 +113,38 @@ template <class P> void readMemory(const P& p, CallArguments& out) {
     } else if constexpr (requires { p.srcDevice; }) {
         readAddress(p.srcDevice, out);
     }
+}
+
+std::int32_t locationOf(const CUmemLocation& location) {
+    return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHostLocation;
+}
+
+// Where pools and physical memory come from and go to.
+template <class P> void readBacking(const P& p, CallArguments& out) {
     if constexpr (requires { p.pool; }) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(p.pool)>, CUmemoryPool>) {
             out.pool = p.pool;
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(p.pool)>, CUmemoryPool*>) {
+            out.poolResult = p.pool;
+        }
+    }
+    if constexpr (requires { p.handle; }) {
+        using Handle = std::remove_cvref_t<decltype(p.handle)>;
+        if constexpr (std::is_same_v<Handle, CUmemGenericAllocationHandle>) {
+            out.physical = p.handle;
+        } else if constexpr (std::is_same_v<Handle, CUmemGenericAllocationHandle*>) {
+            out.physicalResult = p.handle;
+        }
+    }
+    if constexpr (requires { p.prop->location; }) {
+        out.location = p.prop != nullptr ? locationOf(p.prop->location) : kNoLocation;
+    } else if constexpr (requires { p.poolProps->location; }) {
+        out.location = p.poolProps != nullptr ? locationOf(p.poolProps->location) : kNoLocation;
+    }
+    if constexpr (requires { p.pPitch; }) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(p.pPitch)>, std::size_t*>) {
+            out.pitchResult = p.pPitch;
+            out.rows = p.Height;
         }
     }
 }
@@ -145,6 +174,8 @@ template <class P> void readBytes(const P& p, CallArguments& out) {
         out.bytes = std::uint64_t{p.Width} * p.Height * elementBytes(p);
     } else if constexpr (requires { p.size; }) {
         out.bytes = p.size;
+    } else if constexpr (requires { p.minBytesToKeep; }) {
+        out.bytes = p.minBytesToKeep;
     } else if constexpr (requires {
                              p.devPtr;
                              p.count;
@@ -189,8 +220,46 @@ template <class P> void read(const void* params, CallArguments& out) {
     readEvent(p, out);
     readGraph(p, out);
     readMemory(p, out);
+    readBacking(p, out);
     readBytes(p, out);
     readMode(p, out);
+}
+
+template <class P> void shapeOf(const P& p, KernelLaunch& out) {
+    const std::uint32_t grid[] = {p.gridDimX, p.gridDimY, p.gridDimZ};
+    const std::uint32_t block[] = {p.blockDimX, p.blockDimY, p.blockDimZ};
+    std::memcpy(out.grid, grid, sizeof grid);
+    std::memcpy(out.block, block, sizeof block);
+    out.sharedBytes = p.sharedMemBytes;
+}
+
+template <class P> bool readLaunch(const void* params, KernelLaunch& out) {
+    if constexpr (requires(const P& p) {
+                      p.kernelParams;
+                      p.f;
+                  }) {
+        if (params == nullptr) {
+            return false;
+        }
+        const P& p = *static_cast<const P*>(params);
+        out.which = {p.f, reinterpret_cast<CUkernel>(p.f)};
+        out.kernelParams = p.kernelParams;
+        out.extra = nullptr;
+        if constexpr (requires { p.extra; }) {
+            out.extra = p.extra;
+        }
+        if constexpr (requires { p.config->gridDimX; }) {
+            if (p.config == nullptr) {
+                return false;
+            }
+            shapeOf(*p.config, out);
+        } else if constexpr (requires { p.gridDimX; }) {
+            shapeOf(p, out);
+        }
+        return true;
+    } else {
+        return false;
+    }
 }
 
 constexpr bool endsWith(std::string_view text, std::string_view end) {
@@ -232,6 +301,18 @@ gd_api_id followedCall(CUpti_CallbackId id) noexcept {
 #undef GD_CALL
     default:
         return GD_API_NONE;
+    }
+}
+
+bool decodeLaunch(CUpti_CallbackId id, const void* params, KernelLaunch& out) noexcept {
+    switch (id) {
+#define GD_CALL(name, api_)                                                                                  \
+    case CUPTI_DRIVER_TRACE_CBID_##name:                                                                     \
+        return readLaunch<name##_params>(params, out);
+        GD_CUPTI_CALLS(GD_CALL)
+#undef GD_CALL
+    default:
+        return false;
     }
 }
 

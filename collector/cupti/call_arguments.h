@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collector/api/graphdoctor_api_ids.h"
+#include "collector/cupti/node_params.h"
 
 #include <cupti.h>
 
@@ -11,6 +12,9 @@ namespace gd::cupti {
 
 /// Which default stream a call means when its stream handle is 0, or when it takes none.
 enum class DefaultStream : std::uint8_t { None, Legacy, PerThread };
+
+inline constexpr std::int32_t kNoLocation = -2;
+inline constexpr std::int32_t kHostLocation = -1;
 
 /// The arguments of one driver call, as handles. Pointers to results point into the job's memory: read them
 /// at exit, after success.
@@ -24,6 +28,8 @@ struct CallArguments {
     CUgraphExec exec = nullptr;
     CUgraphNode node = nullptr;
     CUmemoryPool pool = nullptr;
+    std::uint64_t physical = 0; ///< physical memory to be mapped or released
+    std::int32_t location = kNoLocation; ///< device that a pool or physical memory is made on
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     std::uint32_t mode = 0; ///< capture mode, or the call's flags
@@ -32,6 +38,10 @@ struct CallArguments {
     const CUgraph* graphResult = nullptr;
     const CUgraphExec* execResult = nullptr;
     const CUdeviceptr* addressResult = nullptr;
+    const CUmemoryPool* poolResult = nullptr;
+    const CUmemGenericAllocationHandle* physicalResult = nullptr;
+    const std::size_t* pitchResult = nullptr; ///< bytes of a row; `bytes` is what was asked for until then
+    std::uint64_t rows = 0;
     const CUDA_GRAPH_INSTANTIATE_PARAMS* instantiate = nullptr;
     const CUgraphExecUpdateResultInfo* updateInfo = nullptr;
     const CUgraphExecUpdateResult* updateResult = nullptr;
@@ -42,6 +52,9 @@ gd_api_id followedCall(CUpti_CallbackId id) noexcept;
 
 /// Reads the argument struct of a driver callback. Pure: calls nothing, keeps nothing.
 CallArguments decodeArguments(CUpti_CallbackId id, const void* params) noexcept;
+
+/// Reads the argument struct of a kernel launch; false for other calls and without arguments.
+bool decodeLaunch(CUpti_CallbackId id, const void* params, KernelLaunch& out) noexcept;
 
 /// All followed callback ids, in the table's order.
 struct FollowedCall {

@@ -4,6 +4,7 @@
 #include "collector/cupti/activity.h"
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/driver_api.h"
+#include "collector/cupti/refusal.h"
 #include "collector/session/open_spool.h"
 #include "collector/session/sink.h"
 #include "collector/stacks/leading_frames.h"
@@ -134,6 +135,14 @@ bool Client::subscribe() noexcept {
     return false;
 }
 
+void Client::enable(bool on, CUpti_CallbackDomain domain, CUpti_CallbackId id) noexcept {
+    const CUptiResult result = cuptiApi().enableCallback(on ? 1 : 0, m_subscriber, domain, id);
+    // Ids that a driver does not know are refused as invalid; that is no reason to give up the others.
+    if (on && result != CUPTI_SUCCESS && result != CUPTI_ERROR_INVALID_PARAMETER) {
+        refused(Refusal::Callbacks);
+    }
+}
+
 void Client::enableCalls(bool on, bool launches) noexcept {
     std::size_t count = 0;
     const FollowedCall* calls = followedCalls(count);
@@ -142,15 +151,14 @@ void Client::enableCalls(bool on, bool launches) noexcept {
             continue; // see setLevel()
         }
         if (isLaunch(calls[i].api) == launches) {
-            // Ids a driver does not know are refused; that is no reason to give up the others.
-            cuptiApi().enableCallback(on ? 1 : 0, m_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i].id);
+            enable(on, CUPTI_CB_DOMAIN_DRIVER_API, calls[i].id);
         }
     }
 }
 
 void Client::enableResources() noexcept {
     for (const auto id : kResources) {
-        cuptiApi().enableCallback(1, m_subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+        enable(true, CUPTI_CB_DOMAIN_RESOURCE, id);
     }
 }
 
@@ -180,26 +188,56 @@ void Client::setLevel(raw::RecordingLevel level) noexcept {
         }
     }
     followCaptures();
+    if (wasRefused(Refusal::Callbacks)) {
+        Activity::instance().launching(
+            0); // executables may come and go unseen: never with graph-level tracing
+    }
 }
 
 void Client::followCaptures() noexcept {
-    const bool wanted = session::sink::openCaptures() > 0;
-    if (!wanted) {
-        m_launchesGivenUp.store(false, std::memory_order_relaxed);
+    if (session::sink::openCaptures() == 0 && m_launchesGivenUp.exchange(false, std::memory_order_relaxed)) {
+        reportLaunchCoverage();
     }
     const session::SpinGuard guard(m_enableLock);
     if (!subscribed()) {
         return;
     }
     // Read again under the lock: of two threads that begin and end captures the later one decides.
-    const bool on = m_callsOn && session::sink::openCaptures() > 0
-        && !m_launchesGivenUp.load(std::memory_order_relaxed);
-    if (on == m_launchesOn) {
-        return;
+    const bool capturing
+        = session::sink::openCaptures() > 0 && !m_launchesGivenUp.load(std::memory_order_relaxed);
+    const bool on = m_callsOn && (capturing || followsEagerLaunches());
+    if (!on || !capturing) {
+        m_launchesSinceNs.store(0, std::memory_order_relaxed);
+    } else if (m_launchesSinceNs.load(std::memory_order_relaxed) == 0) {
+        m_launchesSinceNs.store(session::sink::nowNs(), std::memory_order_relaxed);
     }
-    m_launchesOn = on;
-    enableCalls(on, true);
-    m_launchesSinceNs.store(on ? session::sink::nowNs() : 0, std::memory_order_relaxed);
+    if (on != m_launchesOn) {
+        m_launchesOn = on;
+        enableCalls(on, true);
+    }
+}
+
+void Client::eagerLaunchSeen() noexcept {
+    std::uint32_t left = m_eagerLaunchesLeft.load(std::memory_order_relaxed);
+    while (left != 0 && !m_eagerLaunchesLeft.compare_exchange_weak(left, left - 1)) { }
+    if (left == 1) {
+        followCaptures();
+        reportLaunchCoverage();
+    }
+}
+
+void Client::replayed() noexcept {
+    if (followsEagerLaunches() && m_eagerLaunchesLeft.exchange(0) != 0) {
+        followCaptures();
+        reportLaunchCoverage();
+    }
+}
+
+void Client::reportLaunchCoverage() noexcept {
+    const bool all = followsEagerLaunches();
+    session::sink::coverage(raw::CoverageSource::launch_callbacks,
+        all ? raw::CoverageState::Complete : raw::CoverageState::Partial,
+        all ? "" : "only while a capture is open, and until the first replay");
 }
 
 bool Client::otherProfiler(bool active) noexcept {
@@ -273,22 +311,38 @@ void Client::nodeParamsUnreadable() noexcept {
 std::uint32_t Client::deviceOf(CUcontext context, std::uint64_t& contextId) noexcept {
     std::uint32_t device = 0;
     contextId = m_objects.context(context, device);
-    if (contextId == 0 && context != nullptr && cuptiApi().getDeviceId(context, &device) == CUPTI_SUCCESS) {
+    if (contextId == 0 && context != nullptr) {
+        if (cuptiApi().getDeviceId(context, &device) != CUPTI_SUCCESS) {
+            refused(Refusal::Devices);
+            device = 0;
+        }
         contextId = m_objects.contextCreated(context, device);
         Activity::instance().contextSeen(context, contextId);
     }
     return device;
 }
 
+void Client::contextUsed(CUcontext context, std::uint64_t contextId) noexcept {
+    if (contextId == m_lastContextUsed.load(std::memory_order_relaxed)
+        || session::sink::openCaptures() != 0) {
+        return;
+    }
+    m_lastContextUsed.store(contextId, std::memory_order_relaxed);
+    if (m_objects.firstUse(context)) {
+        Activity::instance().learnLegacyStream(context, contextId);
+    }
+}
+
 void CUPTIAPI onCallback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
     ThreadCalls& calls = ThreadCalls::current();
-    if (calls.inside || data == nullptr) { // CU_INIT_FINISHED comes without data
+    auto& client = *static_cast<Client*>(user);
+    // CU_INIT_FINISHED comes without data. The driver serves no forked children: their calls only fail.
+    if (calls.inside || data == nullptr || !client.isSameProcess()) {
         return;
     }
     const int savedErrno = errno;
     {
         const InsideGuard guard(calls);
-        auto& client = *static_cast<Client*>(user);
         if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
             onDriverCall(client, calls, id, *static_cast<const CUpti_CallbackData*>(data));
         } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {

@@ -30,7 +30,13 @@ namespace gd::cupti {
     X(funcGetParamInfo, "cuFuncGetParamInfo", CUresult(CUfunction, size_t, size_t*, size_t*))                \
     X(kernelGetParamInfo, "cuKernelGetParamInfo", CUresult(CUkernel, size_t, size_t*, size_t*))              \
     X(funcGetName, "cuFuncGetName", CUresult(const char**, CUfunction))                                      \
-    X(kernelGetName, "cuKernelGetName", CUresult(const char**, CUkernel))
+    X(kernelGetName, "cuKernelGetName", CUresult(const char**, CUkernel))                                    \
+    X(memGetInfo, "cuMemGetInfo_v2", CUresult(size_t*, size_t*))                                             \
+    X(deviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute",                                            \
+        CUresult(CUdevice, CUgraphMem_attribute, void*))                                                     \
+    X(deviceGetMemPool, "cuDeviceGetMemPool", CUresult(CUmemoryPool*, CUdevice))                             \
+    X(memPoolGetAttribute, "cuMemPoolGetAttribute", CUresult(CUmemoryPool, CUmemPool_attribute, void*))      \
+    X(threadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", CUresult(CUstreamCaptureMode*))
 
 /// Functions of the CUDA driver that is loaded in this process, by name, so that the library loads where
 /// there is none. To be called only with the callback guard of the thread held (ThreadCalls::Inside): CUPTI

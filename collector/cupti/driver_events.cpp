@@ -2,6 +2,8 @@
 #include "collector/cupti/client.h"
 
 #include "collector/cupti/activity.h"
+#include "collector/cupti/memory_events.h"
+#include "collector/session/api_class.h"
 #include "collector/session/sink.h"
 
 namespace gd::cupti {
@@ -27,82 +29,13 @@ gd_rt_api describe(Client& client, const CallArguments& arguments, const CUpti_C
     return call;
 }
 
-std::uint32_t memoryKind(gd_api_id api) {
-    switch (api) {
-    case GD_API_MEM_ALLOC:
-    case GD_API_MEM_ALLOC_PITCH:
-    case GD_API_MEM_FREE:
-        return GD_RT_MEMORY_DEVICE;
-    case GD_API_MEM_ALLOC_ASYNC:
-    case GD_API_MEM_ALLOC_FROM_POOL_ASYNC:
-    case GD_API_MEM_FREE_ASYNC:
-        return GD_RT_MEMORY_DEVICE_ASYNC;
-    case GD_API_MEM_ALLOC_MANAGED:
-        return GD_RT_MEMORY_MANAGED;
-    case GD_API_MEM_ALLOC_HOST:
-    case GD_API_MEM_HOST_ALLOC:
-    case GD_API_MEM_FREE_HOST:
-        return GD_RT_MEMORY_HOST_PINNED;
-    case GD_API_MEM_HOST_REGISTER:
-    case GD_API_MEM_HOST_UNREGISTER:
-        return GD_RT_MEMORY_HOST_REGISTERED;
-    case GD_API_MEM_MAP:
-    case GD_API_MEM_UNMAP:
-        return GD_RT_MEMORY_VMM;
-    default:
-        return 0;
-    }
-}
-
-bool isFree(gd_api_id api) {
-    return api == GD_API_MEM_FREE || api == GD_API_MEM_FREE_ASYNC || api == GD_API_MEM_FREE_HOST
-        || api == GD_API_MEM_HOST_UNREGISTER || api == GD_API_MEM_UNMAP;
-}
-
-gd_rt_memory describeMemory(const gd_rt_api& call, const CallArguments& arguments) {
-    gd_rt_memory memory{};
-    memory.size = sizeof memory;
-    memory.kind = memoryKind(arguments.api);
-    memory.device = call.device;
-    memory.ptr = call.ptr;
-    memory.bytes = call.bytes;
-    memory.pool = reinterpret_cast<std::uint64_t>(arguments.pool);
-    memory.stream = call.stream;
-    return memory;
-}
-
-// Stream-ordered calls on a capturing stream become nodes: the memory belongs to the graph.
-bool capturedMemoryCall(const gd_rt_api& call) {
-    return (call.api == GD_API_MEM_ALLOC_ASYNC || call.api == GD_API_MEM_ALLOC_FROM_POOL_ASYNC
-               || call.api == GD_API_MEM_FREE_ASYNC)
-        && sink::captureOf(call.stream) != 0;
-}
-
-// From its enter on a freed address may be handed to another thread, so a free is reported there. While a
-// capture is open it may well be refused: then it is reported at exit.
-bool reportFreeAtEnter() {
-    return sink::openCaptures() == 0;
-}
-
-void reportMemory(const gd_rt_api& call, const CallArguments& arguments, bool freeReported) {
-    if (memoryKind(arguments.api) == 0 || call.ptr == 0) {
-        return;
-    }
-    gd_rt_memory memory = describeMemory(call, arguments);
-    if (!isFree(arguments.api)) {
-        if (capturedMemoryCall(call)) {
-            memory.kind = GD_RT_MEMORY_GRAPH;
-        }
-        sink::alloc(memory);
-    } else if (!freeReported && !capturedMemoryCall(call)) {
-        sink::free(memory);
-    }
-}
-
 // The call succeeded: what it created is now known.
 void readResults(Client& client, const CallArguments& arguments, gd_rt_api& call) {
     if (arguments.addressResult != nullptr) {
         call.ptr = *arguments.addressResult;
+    }
+    if (arguments.pitchResult != nullptr) {
+        call.bytes = *arguments.pitchResult * arguments.rows;
     }
     if (arguments.graphResult != nullptr) {
         call.graph = client.objects().graphId(*arguments.graphResult);
@@ -145,20 +78,27 @@ void onEnter(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
     open.call = describe(client, open.arguments, data);
     open.execStarted = false;
     open.execGraph = 0;
-    open.freeReported = false;
     if (isInstantiate(open.arguments.api)) {
         Activity::instance().instantiateBegan();
     } else if (open.arguments.api == GD_API_GRAPH_LAUNCH) {
         Activity::instance().launching(open.call.exec);
     }
     sink::apiEnter(open.call);
-    if (isFree(open.arguments.api) && open.call.ptr != 0 && reportFreeAtEnter()) {
-        open.freeReported = true;
-        sink::free(describeMemory(open.call, open.arguments));
+    open.freeReported = memoryCallBegan(client, open.arguments, open.call);
+}
+
+// A launch that became no node: what it passed by value is what a graph would freeze.
+void reportLaunch(
+    Client& client, CUpti_CallbackId id, const CUpti_CallbackData& data, const gd_rt_api& call) {
+    KernelLaunch launch{};
+    if (client.followsEagerLaunches() && sink::captureOf(call.stream) == 0
+        && decodeLaunch(id, data.functionParams, launch)) {
+        reportEagerLaunch(launch, call.stream);
+        client.eagerLaunchSeen();
     }
 }
 
-void onExit(Client& client, ThreadCalls& calls, const CUpti_CallbackData& data) {
+void onExit(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti_CallbackData& data) {
     // The entry stays in place and is the innermost one until the sink has been told.
     ThreadCalls::Open* open = calls.exit(data.correlationId);
     if (open == nullptr) {
@@ -171,14 +111,21 @@ void onExit(Client& client, ThreadCalls& calls, const CUpti_CallbackData& data) 
         : 0;
     std::uint64_t context = 0;
     call.device = client.deviceOf(data.context, context); // the call may have made the context
+    if (session::apiClass(static_cast<std::uint32_t>(arguments.api)) != GD_API_CLASS_CONTEXT) {
+        client.contextUsed(data.context, context);
+    }
     if (result == CUDA_SUCCESS) {
         readResults(client, arguments, call);
-        reportMemory(call, arguments, open->freeReported);
+        memoryCallSucceeded(client, arguments, call, context, open->freeReported);
         if (arguments.api == GD_API_EVENT_CREATE && call.event != 0) {
             reportEvent(call, GD_RT_CREATED, context);
         } else if (arguments.api == GD_API_EVENT_DESTROY) {
             reportEvent(call, GD_RT_DESTROYED, context);
             client.objects().eventDestroyed(arguments.event);
+        } else if (isLaunch(arguments.api)) {
+            reportLaunch(client, id, data, call);
+        } else if (arguments.api == GD_API_GRAPH_LAUNCH) {
+            client.replayed();
         }
     }
     if (arguments.api == GD_API_GRAPH_EXEC_UPDATE) {
@@ -201,6 +148,7 @@ void onExit(Client& client, ThreadCalls& calls, const CUpti_CallbackData& data) 
         || arguments.api == GD_API_STREAM_END_CAPTURE) {
         client.followCaptures();
     }
+    client.memorySampler().afterCall(call, result, context != 0);
 }
 
 } // namespace
@@ -216,7 +164,7 @@ void onDriverCall(
             onEnter(client, calls, id, data);
         }
     } else {
-        onExit(client, calls, data);
+        onExit(client, calls, id, data);
     }
 }
 

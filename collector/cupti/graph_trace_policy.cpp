@@ -9,7 +9,7 @@ bool GraphTracePolicy::execCreated(std::uint64_t exec, Contents contents, std::i
         m_pendingCount = 0;
         enter(Phase::Graphs, nowNs);
     }
-    if (m_instantiating == 0 || contents.liveAllocations || blocked()
+    if (m_instantiating == 0 || contents.liveAllocations || blocked() || m_graphTraceRefused
         || (m_isPinned && !m_pinned.graphTrace)) {
         ++m_untraceable;
         m_pinned.graphTrace = false;
@@ -63,7 +63,8 @@ void GraphTracePolicy::letGo() {
 // GRAPH_TRACE is on at this moment, at the end of an instantiate, and stays so below level light too: a
 // window that opens later must have it.
 void GraphTracePolicy::pin() {
-    m_pinned = {!atNodeLevel() && !blocked(), timesKernels(), m_level >= raw::RecordingLevel::Standard};
+    m_pinned = {!atNodeLevel() && !blocked() && !m_graphTraceRefused, timesKernels(),
+        m_level >= raw::RecordingLevel::Standard};
     m_isPinned = true;
     m_freeSinceNs = 0;
 }
@@ -161,7 +162,7 @@ GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
     wanted.kernels = timesKernels();
     wanted.sync = m_level >= raw::RecordingLevel::Standard;
     // The bracket: an executable made while it is off could never be traced.
-    wanted.graphTrace = (timesGraphs() || m_instantiating > 0) && !blocked();
+    wanted.graphTrace = (timesGraphs() || m_instantiating > 0) && !blocked() && !m_graphTraceRefused;
     return wanted;
 }
 

@@ -68,6 +68,12 @@ public:
     /// Another profiler takes CUPTI over: everything off, also what is pinned. Executables made unseen from
     /// now on could crash under GRAPH_TRACE, so it stays off for good.
     void letGo();
+    /// CUPTI refused to switch it on: it stays off for good.
+    void graphTraceRefused() {
+        m_graphTraceRefused = true;
+        m_pinned.graphTrace = false;
+    }
+    bool isGraphTraceRefused() const { return m_graphTraceRefused; }
     /// A launch returned.
     void launched(std::uint64_t exec, std::int64_t nowNs);
     void tick(std::int64_t nowNs);
@@ -111,6 +117,7 @@ private:
     bool m_isPinned = false; ///< m_pinned is what is on, whatever is wanted
     Wanted m_pinned;
     std::int64_t m_freeSinceNs = 0; ///< pinned without such an executable, 0 = not so
+    bool m_graphTraceRefused = false;
     Pending m_pending[kMaxPending] = {};
     unsigned m_pendingCount = 0;
     unsigned m_quietLeft = 0;

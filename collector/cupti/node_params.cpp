@@ -10,17 +10,12 @@ namespace gd::cupti {
 
 namespace {
 
-// A kernel is named by a CUfunction or, where the node was made from one, by a CUkernel.
-struct KernelHandle {
-    CUfunction function;
-    CUkernel kernel;
-};
-
 bool driverParamInfo(const void* handle, std::size_t index, std::size_t& offset, std::size_t& bytes) {
     const auto& which = *static_cast<const KernelHandle*>(handle);
     const DriverApi& driver = driverApi();
-    if (which.function != nullptr && driver.funcGetParamInfo != nullptr) {
-        return driver.funcGetParamInfo(which.function, index, &offset, &bytes) == CUDA_SUCCESS;
+    if (which.function != nullptr && driver.funcGetParamInfo != nullptr
+        && driver.funcGetParamInfo(which.function, index, &offset, &bytes) == CUDA_SUCCESS) {
+        return true;
     }
     return which.kernel != nullptr && driver.kernelGetParamInfo != nullptr
         && driver.kernelGetParamInfo(which.kernel, index, &offset, &bytes) == CUDA_SUCCESS;
@@ -61,35 +56,43 @@ bool packedBuffer(void* const* extra, const std::uint8_t*& data, std::size_t& by
     return false;
 }
 
+// Reads name, shape and parameters into `out` and `packed`, to which `out` points afterwards. False: the
+// parameters could not be read.
+bool readLaunch(const KernelLaunch& launch, PackedParams& packed, gd_rt_node_params& out) {
+    out.function = kernelName(launch.which);
+    std::memcpy(out.grid, launch.grid, sizeof launch.grid);
+    std::memcpy(out.block, launch.block, sizeof launch.block);
+    out.shared_bytes = launch.sharedBytes;
+    packParams(launch.kernelParams, launch.extra, driverParamInfo, &launch.which, packed);
+    const DriverApi& driver = driverApi();
+    const bool layoutKnown = driver.funcGetParamInfo != nullptr || driver.kernelGetParamInfo != nullptr;
+    if (!packed.readable || !layoutKnown) {
+        out.param_count = 1; // unknown, not none
+        return false;
+    }
+    out.params = packed.params;
+    out.param_count = packed.count;
+    out.param_data = packed.data;
+    out.param_data_bytes = packed.bytes;
+    return true;
+}
+
 bool reportKernel(CUgraphNode node, gd_rt_node_params& out) {
     const DriverApi& driver = driverApi();
-    CUDA_KERNEL_NODE_PARAMS launch{};
+    CUDA_KERNEL_NODE_PARAMS params{};
     if (driver.graphKernelNodeGetParams == nullptr
-        || driver.graphKernelNodeGetParams(node, &launch) != CUDA_SUCCESS) {
+        || driver.graphKernelNodeGetParams(node, &params) != CUDA_SUCCESS) {
         out.param_count = 1; // unknown, not none
         session::sink::nodeParams(out);
         return false;
     }
-    const KernelHandle which{launch.func, launch.kern};
-    out.function = kernelName(which);
-    const std::uint32_t grid[] = {launch.gridDimX, launch.gridDimY, launch.gridDimZ};
-    const std::uint32_t block[] = {launch.blockDimX, launch.blockDimY, launch.blockDimZ};
-    std::memcpy(out.grid, grid, sizeof grid);
-    std::memcpy(out.block, block, sizeof block);
-    out.shared_bytes = launch.sharedMemBytes;
+    const KernelLaunch launch{{params.func, params.kern}, {params.gridDimX, params.gridDimY, params.gridDimZ},
+        {params.blockDimX, params.blockDimY, params.blockDimZ}, params.sharedMemBytes, params.kernelParams,
+        params.extra};
     PackedParams packed;
-    packParams(launch.kernelParams, launch.extra, driverParamInfo, &which, packed);
-    const bool layoutKnown = driver.funcGetParamInfo != nullptr || driver.kernelGetParamInfo != nullptr;
-    if (packed.readable && layoutKnown) {
-        out.params = packed.params;
-        out.param_count = packed.count;
-        out.param_data = packed.data;
-        out.param_data_bytes = packed.bytes;
-    } else {
-        out.param_count = 1;
-    }
+    const bool read = readLaunch(launch, packed, out);
     session::sink::nodeParams(out);
-    return packed.readable && layoutKnown;
+    return read;
 }
 
 std::uint64_t endAddress(CUmemorytype type, CUdeviceptr device, const void* host, CUarray array) {
@@ -151,17 +154,6 @@ bool readHost(CUgraphNode node, gd_rt_node_params& out) {
     return true;
 }
 
-bool readAllocation(CUgraphNode node, gd_rt_node_params& out) {
-    CUDA_MEM_ALLOC_NODE_PARAMS allocation{};
-    if (driverApi().graphMemAllocNodeGetParams == nullptr
-        || driverApi().graphMemAllocNodeGetParams(node, &allocation) != CUDA_SUCCESS) {
-        return false;
-    }
-    out.dst = allocation.dptr;
-    out.bytes = allocation.bytesize;
-    return true;
-}
-
 bool readRelease(CUgraphNode node, gd_rt_node_params& out) {
     CUdeviceptr address = 0;
     if (driverApi().graphMemFreeNodeGetParams == nullptr
@@ -212,6 +204,25 @@ void packParams(void* const* kernelParams, void* const* extra, ParamInfo info, c
     out.readable = complete && (index > 0 || !packed || bufferBytes == 0);
 }
 
+void reportEagerLaunch(const KernelLaunch& launch, std::uint64_t stream) noexcept {
+    gd_rt_node_params out{};
+    out.size = sizeof out;
+    PackedParams packed;
+    readLaunch(launch, packed, out);
+    session::sink::eagerLaunch(out, stream);
+}
+
+bool allocationOf(CUgraphNode node, std::uint64_t& address, std::uint64_t& bytes) noexcept {
+    CUDA_MEM_ALLOC_NODE_PARAMS allocation{};
+    if (driverApi().graphMemAllocNodeGetParams == nullptr
+        || driverApi().graphMemAllocNodeGetParams(node, &allocation) != CUDA_SUCCESS) {
+        return false;
+    }
+    address = allocation.dptr;
+    bytes = allocation.bytesize;
+    return true;
+}
+
 bool reportNodeParams(CUgraphNode node, CUgraphNodeType type, std::uint64_t nodeId) noexcept {
     gd_rt_node_params out{};
     out.size = sizeof out;
@@ -231,7 +242,7 @@ bool reportNodeParams(CUgraphNode node, CUgraphNodeType type, std::uint64_t node
         read = readHost(node, out);
         break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        read = readAllocation(node, out);
+        read = allocationOf(node, out.dst, out.bytes);
         break;
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         read = readRelease(node, out);

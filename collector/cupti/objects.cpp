@@ -3,6 +3,8 @@
 
 #include "collector/raw/records_api.h"
 
+#include <utility>
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,7 +34,7 @@ std::uint64_t Objects::contextCreated(CUcontext context, std::uint32_t device) n
         return 0;
     }
     if (entry->id == 0) {
-        *entry = {m_nextContext++, device};
+        *entry = {m_nextContext++, device, false};
     }
     return entry->id;
 }
@@ -45,6 +47,12 @@ std::uint64_t Objects::context(CUcontext context, std::uint32_t& device) noexcep
     }
     device = entry->device;
     return entry->id;
+}
+
+bool Objects::firstUse(CUcontext context) noexcept {
+    const SpinGuard guard(m_lock);
+    ContextEntry* entry = context != nullptr ? m_contexts.find(key(context)) : nullptr;
+    return entry != nullptr && !std::exchange(entry->isUsed, true);
 }
 
 std::uint64_t Objects::contextDestroyed(CUcontext context) noexcept {

@@ -38,6 +38,8 @@ public:
     /// 0 when unknown. `device` is set when known.
     std::uint64_t context(CUcontext context, std::uint32_t& device) noexcept;
     std::uint64_t contextDestroyed(CUcontext context) noexcept;
+    /// True once for each context that is known.
+    bool firstUse(CUcontext context) noexcept;
 
     /// The id of CUPTI's stream number in a context of ours.
     static std::uint64_t streamNumber(std::uint64_t context, std::uint32_t cuptiId) noexcept;
@@ -69,6 +71,7 @@ private:
     struct ContextEntry {
         std::uint64_t id;
         std::uint32_t device;
+        bool isUsed;
     };
 
     session::SpinLock m_lock;

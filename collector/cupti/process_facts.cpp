@@ -3,6 +3,7 @@
 
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/driver_api.h"
+#include "collector/cupti/refusal.h"
 #include "collector/session/sink.h"
 
 #include <cstdio>
@@ -130,9 +131,17 @@ void reportCoverage(bool looking, const char* reason) noexcept {
     const auto state = [&](CoverageSource source, CoverageState when, const char* why) {
         sink::coverage(source, looking ? when : CoverageState::Absent, looking ? why : reason);
     };
-    state(CoverageSource::callbacks, CoverageState::Complete, "");
-    state(CoverageSource::launch_callbacks, CoverageState::Partial, "only while a capture is open");
-    state(CoverageSource::node_params, CoverageState::Complete, "");
+    const bool allGraphs = !wasRefused(Refusal::Graphs);
+    const bool allCalls = allGraphs && !wasRefused(Refusal::Callbacks);
+    state(CoverageSource::callbacks, allCalls ? CoverageState::Complete : CoverageState::Partial,
+        allCalls ? "" : "CUPTI refused some callbacks");
+    if (looking) {
+        Client::instance().reportLaunchCoverage();
+    } else {
+        sink::coverage(CoverageSource::launch_callbacks, CoverageState::Absent, reason);
+    }
+    state(CoverageSource::node_params, allGraphs ? CoverageState::Complete : CoverageState::Partial,
+        allGraphs ? "" : "CUPTI does not tell the numbers of graphs");
     state(CoverageSource::memory, CoverageState::Complete, "");
     // NVTX calls this library when the first range is opened; a job without ranges misses nothing.
     const char* nvtx = std::getenv("NVTX_INJECTION64_PATH");

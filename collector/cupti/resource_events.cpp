@@ -3,7 +3,9 @@
 
 #include "collector/cupti/activity.h"
 #include "collector/cupti/cupti_api.h"
+#include "collector/cupti/memory_events.h"
 #include "collector/cupti/node_params.h"
+#include "collector/cupti/refusal.h"
 #include "collector/session/sink.h"
 
 // The order of these callbacks, their ids and which fields are valid were read off a device: see
@@ -15,23 +17,33 @@ namespace {
 
 namespace sink = session::sink;
 
+// Numbers are 0 for null handles, and when CUPTI does not tell: nothing can be said of such an object.
 std::uint32_t graphNumber(CUgraph graph) {
     std::uint32_t id = 0;
-    return graph != nullptr && cuptiApi().getGraphId(graph, &id) == CUPTI_SUCCESS ? id : 0;
+    if (graph != nullptr && (cuptiApi().getGraphId(graph, &id) != CUPTI_SUCCESS || id == 0)) {
+        refused(Refusal::Graphs);
+        return 0;
+    }
+    return id;
 }
 
 std::uint64_t nodeNumber(CUgraphNode node) {
     std::uint64_t id = 0;
-    return node != nullptr && cuptiApi().getGraphNodeId(node, &id) == CUPTI_SUCCESS ? id : 0;
+    if (node != nullptr && cuptiApi().getGraphNodeId(node, &id) != CUPTI_SUCCESS) {
+        refused(Refusal::Graphs);
+        return 0;
+    }
+    return id;
 }
 
 std::uint32_t execNumber(CUgraphExec exec) {
     std::uint32_t id = 0;
-    if (exec != nullptr && cuptiApi().getGraphExecId != nullptr
-        && cuptiApi().getGraphExecId(exec, &id) == CUPTI_SUCCESS) {
-        return id;
+    if (exec != nullptr
+        && (cuptiApi().getGraphExecId == nullptr || cuptiApi().getGraphExecId(exec, &id) != CUPTI_SUCCESS)) {
+        refused(Refusal::Graphs);
+        return 0;
     }
-    return 0;
+    return id;
 }
 
 std::uint32_t graphOfNode(std::uint64_t node) {
@@ -87,6 +99,7 @@ void onStream(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUp
     std::uint32_t number = 0;
     if (cuptiApi().getStreamIdEx == nullptr
         || cuptiApi().getStreamIdEx(data.context, stream, 0, &number) != CUPTI_SUCCESS) {
+        refused(Refusal::Streams);
         number = 0;
     }
     object.id = client.objects().streamCreated(stream, object.context, number);
@@ -99,6 +112,9 @@ void onStream(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUp
 }
 
 void reportGraph(gd_rt_life life, std::uint64_t id, std::uint64_t origin) {
+    if (id == 0) {
+        return;
+    }
     gd_rt_graph graph{};
     graph.size = sizeof graph;
     graph.graph = id;
@@ -181,9 +197,17 @@ void onNodeCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
         return;
     }
     const gd_rt_node node = describeNode(client, calls, data, type);
+    if (node.node == 0) {
+        return;
+    }
     sink::node(GD_RT_CREATED, node, instantiating(calls));
     if (!instantiating(calls) && !reportNodeParams(data.node, type, node.node)) {
         client.nodeParamsUnreadable();
+    }
+    const gd_api_id api = calls.currentApi();
+    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
+        && (api == GD_API_GRAPH_ADD_MEM_ALLOC_NODE || api == GD_API_GRAPH_ADD_NODE)) {
+        allocationNodeAdded(calls.innermost()->call, data.node);
     }
 }
 
@@ -198,6 +222,9 @@ void onNodeCloned(Client& client, ThreadCalls& calls, const CUpti_GraphData& dat
     gd_rt_node node = describeNode(client, calls, data, type);
     node.origin_node = nodeNumber(data.originalNode);
     node.stream = 0;
+    if (node.node == 0) {
+        return;
+    }
     sink::node(GD_RT_CLONED, node, instantiating(calls));
 }
 
@@ -221,7 +248,9 @@ void onNodeDestroyed(ThreadCalls& calls, const CUpti_GraphData& data) {
     node.size = sizeof node;
     node.node = nodeNumber(data.node);
     node.graph = graphOfNode(node.node);
-    sink::node(GD_RT_DESTROYED, node);
+    if (node.node != 0) {
+        sink::node(GD_RT_DESTROYED, node);
+    }
 }
 
 void onEdge(Client& client, ThreadCalls& calls, const CUpti_GraphData& data) {
@@ -233,7 +262,9 @@ void onEdge(Client& client, ThreadCalls& calls, const CUpti_GraphData& data) {
     edge.graph = client.objects().graphId(data.graph);
     edge.from_node = nodeNumber(data.dependency);
     edge.to_node = nodeNumber(data.node);
-    sink::edge(edge);
+    if (edge.graph != 0 && edge.from_node != 0 && edge.to_node != 0) {
+        sink::edge(edge);
+    }
 }
 
 std::uint32_t instantiateFlags(const CallArguments& arguments) {
@@ -259,7 +290,9 @@ void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
         = Activity::instance().execCreated(exec.exec, {graph.hasAllocations && !autoFree, pins});
     client.objects().execCreated(
         data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, pins});
-    sink::exec(GD_RT_CREATED, exec, traceable);
+    if (exec.exec != 0) {
+        sink::exec(GD_RT_CREATED, exec, traceable);
+    }
 }
 
 void onExecDestroyed(Client& client, const CUpti_GraphData& data) {
@@ -271,7 +304,9 @@ void onExecDestroyed(Client& client, const CUpti_GraphData& data) {
     exec.size = sizeof exec;
     exec.exec = entry.id;
     exec.graph = entry.graph;
-    sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
+    if (entry.id != 0) {
+        sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
+    }
     Activity::instance().execDestroyed(entry.id, entry.traceable, entry.pins);
 }
 

@@ -4,6 +4,7 @@
 #include "collector/raw/record.h"
 #include "collector/raw/version.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -31,23 +32,31 @@ struct ChunkHeader {
     std::uint32_t firstRecordSequence; ///< sequence of the first record in this chunk
     std::uint32_t
         usedBytes; ///< payload bytes; in the ring of the history lane an upper bound (commit words decide)
-    std::uint64_t checksum; ///< chunkChecksum() over the payload; 0 in the ring
+    std::uint64_t checksum; ///< chunkChecksum(); 0 in the ring
 };
 static_assert(sizeof(ChunkHeader) == 48);
 
-/// 64-bit checksum of a payload (length a multiple of 8), to find flipped bits and torn writes; not
-/// cryptographic. Multiply-rotate over 8-byte words; the final mix is MurmurHash3's 64-bit finalizer (public
-/// domain constants).
-inline std::uint64_t chunkChecksum(const void* payload, std::size_t bytes) {
-    constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
-    std::uint64_t hash = kMultiplier ^ bytes;
-    const auto* cursor = static_cast<const unsigned char*>(payload);
+/// One step of chunkChecksum(): multiply-rotate over 8-byte words; `bytes` is a multiple of 8.
+inline std::uint64_t mixWords(std::uint64_t hash, const void* data, std::size_t bytes) {
+    const auto* cursor = static_cast<const unsigned char*>(data);
     for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
         std::uint64_t word = 0;
         std::memcpy(&word, cursor + i, sizeof word);
-        hash = (hash ^ word) * kMultiplier;
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15;
         hash = (hash << 29) | (hash >> 35);
     }
+    return hash;
+}
+
+/// 64-bit checksum of a chunk in a segment file, to find flipped bits and torn writes; not cryptographic.
+/// Covers the header (but for the checksum itself) and header.usedBytes bytes of payload, a multiple of 8; up
+/// to version 3 the payload only. The final mix is MurmurHash3's 64-bit finalizer (public domain constants).
+inline std::uint64_t chunkChecksum(const ChunkHeader& header, const void* payload) {
+    std::uint64_t hash = 0x9e3779b97f4a7c15 ^ header.usedBytes;
+    if (header.version > 3) {
+        hash = mixWords(hash, &header, offsetof(ChunkHeader, checksum));
+    }
+    hash = mixWords(hash, payload, header.usedBytes);
     hash ^= hash >> 33;
     hash *= 0xff51afd7ed558ccd;
     hash ^= hash >> 33;

@@ -48,6 +48,8 @@ enum class RecordKind : std::uint16_t {
     NodePointer = 55,
     NodeScalar = 56,
     NodeMemory = 57,
+    EagerLaunch = 58,
+    ScalarSet = 59,
     // memory (records_memory.h)
     Alloc = 60,
     Free = 61,
@@ -104,5 +106,16 @@ using StackRef = std::uint32_t;
 using ShapeRef = std::uint32_t;
 /// Threads are numbered per process from 1 in the order in which the collector first meets them (see Thread).
 using ThreadRef = std::uint32_t;
+
+/// Thread numbers inside records of the event lane that may also go to the history lane: room for 24 bits, in
+/// `threadLow` and `threadHigh`. 0 in the event lane, whose chunks say the thread, and for threads past 2^24.
+template <class R> ThreadRef threadOf(const R& record) {
+    return ThreadRef{record.threadHigh} << 16 | record.threadLow;
+}
+template <class R> void setThread(R& record, ThreadRef thread) {
+    const ThreadRef kept = thread < ThreadRef{1} << 24 ? thread : 0;
+    record.threadLow = static_cast<std::uint16_t>(kept);
+    record.threadHigh = static_cast<std::uint8_t>(kept >> 16);
+}
 
 } // namespace gd::raw

@@ -98,7 +98,7 @@ static_assert(sizeof(Sync) <= 64 && Record<Sync>);
 
 enum class RangeOp : std::uint16_t { Push = 1, Pop = 2, Mark = 3, Start = 4, End = 5 };
 
-/// NVTX or runtime range. Event lane; ranges that delimit steps go to the history lane with `thread` set.
+/// NVTX or runtime range. Event lane; ranges that delimit steps go to the history lane with their thread set.
 struct Range {
     static constexpr RecordKind kKind = RecordKind::Range;
     RecordHeader header;
@@ -106,8 +106,9 @@ struct Range {
     std::uint64_t payload; ///< user payload; Start, End: range id
     StringRef domain;
     StringRef name; ///< Pop, End: 0
-    std::uint16_t op; ///< RangeOp
-    std::uint16_t thread; ///< ThreadRef in the history lane; 0 in the event lane
+    std::uint8_t op; ///< RangeOp
+    std::uint8_t threadHigh; ///< see threadOf()
+    std::uint16_t threadLow;
     std::uint32_t color;
 };
 static_assert(sizeof(Range) <= 64 && Record<Range>);

@@ -63,7 +63,7 @@ struct ApiEnter {
 static_assert(sizeof(ApiEnter) <= 64 && Record<ApiEnter>);
 
 /// One finished call. Event lane, thread = the chunk's thread. A call that returned an error other than "not
-/// ready" goes to the history lane instead, with `thread` set, so that no ring of events can lose it.
+/// ready" goes to the history lane instead, with its thread set, so that no ring of events can lose it.
 struct ApiCall {
     static constexpr RecordKind kKind = RecordKind::ApiCall;
     RecordHeader header;
@@ -76,8 +76,9 @@ struct ApiCall {
     StackRef stack; ///< 0 = none taken
     std::int16_t result; ///< CUresult number
     std::uint16_t api; ///< gd_api_id
-    std::uint16_t device;
-    std::uint16_t thread; ///< ThreadRef in the history lane; 0 in the event lane
+    std::uint8_t device;
+    std::uint8_t threadHigh; ///< see threadOf()
+    std::uint16_t threadLow;
 };
 static_assert(sizeof(ApiCall) == 64 && Record<ApiCall>);
 

@@ -223,4 +223,38 @@ struct NodeMemory {
 };
 static_assert(Record<NodeMemory>);
 
+/// The words that one launch passed by value, interned: equal sets have equal numbers. `count` ScalarWords
+/// follow.
+struct ScalarSet {
+    static constexpr RecordKind kKind = RecordKind::ScalarSet;
+    RecordHeader header;
+    std::uint32_t id; ///< from 1
+    std::uint16_t count;
+    std::uint16_t isCut; ///< 1: the launch passed more words than are kept
+};
+static_assert(Record<ScalarSet>);
+
+struct ScalarWord {
+    std::uint64_t value; ///< up to 8 bytes, zero-extended
+    std::uint16_t param;
+    std::uint16_t offset;
+    std::uint16_t bytes;
+    std::uint16_t reserved;
+};
+static_assert(sizeof(ScalarWord) == 16);
+
+/// An eager kernel launch while launches are followed (from the start to the first replay), for frozen
+/// scalars.
+struct EagerLaunch {
+    static constexpr RecordKind kKind = RecordKind::EagerLaunch;
+    RecordHeader header;
+    std::int64_t timeNs; ///< exit of the call
+    std::uint64_t stream;
+    ShapeRef shape;
+    std::uint32_t scalars; ///< ScalarSet::id; 0 = none, or not readable
+    ThreadRef thread;
+    StringRef rangePath; ///< as GraphNode::rangePath
+};
+static_assert(Record<EagerLaunch>);
+
 } // namespace gd::raw

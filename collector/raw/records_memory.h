@@ -36,28 +36,35 @@ struct Free {
 };
 static_assert(Record<Free>);
 
+/// Bits of `known` in the two records below: a size without its bit was not asked for, or not told.
+enum KnownSize : std::uint32_t { kKnowsReserved = 1, kKnowsUsed = 2 };
+
+/// A pool was created or destroyed, or its sizes were looked at (life Updated).
 struct MemoryPool {
     static constexpr RecordKind kKind = RecordKind::MemoryPool;
     RecordHeader header;
     std::int64_t timeNs;
-    std::uint64_t pool;
+    std::uint64_t pool; ///< numbered per process from 1, as Alloc::pool
     std::uint64_t reservedBytes;
     std::uint64_t usedBytes;
     std::uint16_t life; ///< Life
     std::uint16_t device;
     ThreadRef thread;
+    std::uint32_t known; ///< KnownSize bits
+    std::uint32_t reserved;
 };
 static_assert(Record<MemoryPool>);
 
+/// What a device's memory was like at a moment (cuMemGetInfo): other processes count too.
 struct MemorySample {
     static constexpr RecordKind kKind = RecordKind::MemorySample;
     RecordHeader header;
     std::int64_t timeNs;
     std::uint64_t freeBytes;
     std::uint64_t totalBytes;
-    std::uint64_t graphReservedBytes;
+    std::uint64_t graphReservedBytes; ///< of this process, by its graphs' allocation nodes
     std::uint32_t device;
-    std::uint32_t reserved;
+    std::uint32_t known; ///< kKnowsReserved: of graphReservedBytes
 };
 static_assert(Record<MemorySample>);
 

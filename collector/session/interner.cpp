@@ -162,6 +162,20 @@ raw::StackRef Interner::stack(const std::uint64_t* native, unsigned nativeCount,
     });
 }
 
+std::uint32_t Interner::scalars(const raw::ScalarWord* words, unsigned count, bool isCut) noexcept {
+    if (count == 0) {
+        return 0;
+    }
+    const std::string_view key(reinterpret_cast<const char*>(words), count * sizeof *words);
+    return intern(m_scalars, key, [&](std::uint32_t id) noexcept {
+        raw::ScalarSet record{};
+        record.id = id;
+        record.count = static_cast<std::uint16_t>(count);
+        record.isCut = isCut ? 1 : 0;
+        return m_ring.appendHistory(record, key.data(), key.size());
+    });
+}
+
 raw::ShapeRef Interner::shape(raw::KernelShape shape) noexcept {
     shape.header = {};
     shape.shape = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collector/raw/records_activity.h"
+#include "collector/raw/records_graph.h"
 #include "collector/raw/records_process.h"
 #include "collector/session/mapped_array.h"
 #include "collector/session/ring.h"
@@ -26,6 +27,9 @@ public:
     /// `native`: return addresses, innermost first; both counts <= 64.
     raw::StackRef stack(const std::uint64_t* native, unsigned nativeCount, const raw::PythonFrame* python,
         unsigned pythonCount) noexcept;
+    /// `count` <= kMaxScalarWords; `isCut`: there were more.
+    std::uint32_t scalars(const raw::ScalarWord* words, unsigned count, bool isCut) noexcept;
+    static constexpr unsigned kMaxScalarWords = 200; ///< fit a record
     /// `shape.shape` and the header are filled in here.
     raw::ShapeRef shape(raw::KernelShape shape) noexcept;
 
@@ -62,6 +66,7 @@ private:
     Table m_strings;
     Table m_stacks;
     Table m_shapes;
+    Table m_scalars;
 };
 
 } // namespace gd::session

@@ -97,24 +97,30 @@ bool PointerMap::erase(std::uint64_t address, LiveRange& removed) noexcept {
     return true;
 }
 
+LiveRange* PointerMap::atOrAbove(std::uint64_t address) noexcept {
+    if (m_size == 0) {
+        return nullptr;
+    }
+    const std::size_t leafIndex = leafOf(address);
+    Leaf& leaf = m_leaves[leafIndex];
+    const std::uint32_t position = positionIn(leaf, address);
+    if (position != 0 && leaf.ranges[position - 1].address == address) {
+        return &leaf.ranges[position - 1];
+    }
+    if (position != leaf.count) {
+        return &leaf.ranges[position];
+    }
+    return leafIndex + 1 == m_leaves.size() ? nullptr : &m_leaves[leafIndex + 1].ranges[0];
+}
+
 void PointerMap::forgetOverlaps(std::uint64_t from, std::uint64_t to) noexcept {
+    LiveRange removed{};
     if (LiveRange* range = find(from); range != nullptr) {
-        LiveRange removed{};
         erase(range->address, removed);
     }
-    while (m_size != 0) {
-        const std::size_t leafIndex = leafOf(from);
-        const Leaf& leaf = m_leaves[leafIndex];
-        const std::uint32_t position = positionIn(leaf, from);
-        const bool inNext = position == leaf.count;
-        if (inNext && leafIndex + 1 == m_leaves.size()) {
-            return;
-        }
-        const LiveRange& next = inNext ? m_leaves[leafIndex + 1].ranges[0] : leaf.ranges[position];
-        if (next.address >= to) {
-            return;
-        }
-        removeAt(inNext ? leafIndex + 1 : leafIndex, inNext ? 0 : position);
+    for (LiveRange* range = atOrAbove(from); range != nullptr && range->address < to;
+         range = atOrAbove(from)) {
+        erase(range->address, removed);
     }
 }
 

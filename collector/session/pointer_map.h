@@ -14,7 +14,8 @@ struct LiveRange {
     std::uint64_t allocation; ///< raw::Alloc::allocation
     std::uint16_t kind; ///< gd_rt_memory_kind
     std::uint16_t device;
-    std::uint32_t referenced; ///< 1: a graph node points or pointed into it
+    std::uint16_t referenced; ///< 1: a graph node points or pointed into it
+    std::uint16_t context; ///< it goes with this context; 0 = none
 };
 
 /// Live allocations by address: "which one holds this word?". Ranges do not overlap; an insert over older
@@ -31,6 +32,8 @@ public:
     bool insert(const LiveRange& range) noexcept;
     /// The range that holds `address`, nullptr = none. Valid until the next change.
     LiveRange* find(std::uint64_t address) noexcept;
+    /// The lowest range that starts at or above `address`, nullptr = none. Valid until the next change.
+    LiveRange* atOrAbove(std::uint64_t address) noexcept;
     /// Removes the range that starts at `address`; false when there is none.
     bool erase(std::uint64_t address, LiveRange& removed) noexcept;
     std::size_t size() const noexcept { return m_size; }

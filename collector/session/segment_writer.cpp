@@ -56,7 +56,8 @@ bool SegmentWriter::append(const raw::ChunkHeader& header, const void* payload) 
     }
     const std::size_t payloadBytes = (header.usedBytes + 7) / 8 * 8;
     raw::ChunkHeader copy = header;
-    copy.checksum = raw::chunkChecksum(payload, payloadBytes);
+    copy.usedBytes = static_cast<std::uint32_t>(payloadBytes);
+    copy.checksum = raw::chunkChecksum(copy, payload);
     if (!hasDescriptor()) {
         m_error = errno;
         return false;

@@ -6,6 +6,7 @@
 #include "collector/raw/records_api.h"
 #include "collector/raw/records_process.h"
 #include "collector/session/session.h"
+#include "collector/session/sink_memory.h"
 #include "collector/session/stack_taker.h"
 
 namespace gd::session::sink {
@@ -111,8 +112,13 @@ void writeObject(const Entry& entry, gd_rt_life life, const gd_rt_object& object
 } // namespace
 
 void context(gd_rt_life life, const gd_rt_object& object) noexcept {
-    if (const Entry entry; entry) {
-        writeObject<raw::Context>(entry, life, object, false);
+    const Entry entry;
+    if (!entry) {
+        return;
+    }
+    writeObject<raw::Context>(entry, life, object, false);
+    if (life == GD_RT_DESTROYED && object.id != 0) {
+        freeWithContext(entry, object.id);
     }
 }
 

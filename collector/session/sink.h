@@ -5,6 +5,7 @@
 #include "collector/raw/control_page.h"
 #include "collector/raw/records_comm.h"
 #include "collector/raw/records_coverage.h"
+#include "collector/raw/records_memory.h"
 
 #include <cstdint>
 #include <string_view>
@@ -73,6 +74,8 @@ void exec(gd_rt_life life, const gd_rt_exec& exec, bool traceable = true) noexce
 /// Parameter words that lie in a live allocation at this moment become pointers, the rest scalars. A kernel
 /// node whose parameters cannot be read: `param_count` > 0 and `param_data` NULL.
 void nodeParams(const gd_rt_node_params& params) noexcept;
+/// A kernel was launched outside graphs, with these parameters (type and node are not looked at).
+void eagerLaunch(const gd_rt_node_params& params, std::uint64_t stream) noexcept;
 
 /// What a hook of a framework tells and asks (see the runtime table).
 void frameworkBlock(const gd_rt_block& block) noexcept;
@@ -81,6 +84,26 @@ gd_rt_status frameworkStatus() noexcept;
 
 void alloc(const gd_rt_memory& memory) noexcept;
 void free(const gd_rt_memory& memory) noexcept;
+
+/// A memory pool; the sizes that `known` (raw::KnownSize) names.
+struct PoolState {
+    std::uint64_t pool = 0; ///< id
+    std::uint32_t device = 0;
+    std::uint32_t known = 0;
+    std::uint64_t reservedBytes = 0;
+    std::uint64_t usedBytes = 0;
+};
+void memoryPool(gd_rt_life life, const PoolState& pool) noexcept;
+
+/// A look at a device's memory.
+struct DeviceMemory {
+    std::uint32_t device = 0;
+    bool knowsGraphReserved = false;
+    std::uint64_t freeBytes = 0;
+    std::uint64_t totalBytes = 0;
+    std::uint64_t graphReservedBytes = 0;
+};
+void memorySample(const DeviceMemory& memory) noexcept;
 
 /// What activity records of CUPTI hold beyond the runtime table's.
 struct ActivityExtra {

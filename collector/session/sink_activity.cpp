@@ -166,7 +166,7 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     record.payload = range.u64;
     record.domain = session.strings.string(range.domain != nullptr ? range.domain : "");
     record.name = session.strings.string(name);
-    record.op = static_cast<std::uint16_t>(range.op);
+    record.op = static_cast<std::uint8_t>(range.op);
     record.color = color;
     bool isStep = false;
     if (range.op == GD_RT_RANGE_PUSH) {
@@ -183,7 +183,7 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
         }
     }
     if (isStep) {
-        record.thread = static_cast<std::uint16_t>(thread.lane.thread);
+        raw::setThread(record, thread.lane.thread);
         session.ring.appendHistory(record);
     } else if (!off) {
         session.ring.append(thread.lane, record);

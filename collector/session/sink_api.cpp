@@ -91,6 +91,21 @@ bool alwaysStacked(std::uint32_t api) noexcept {
     }
 }
 
+/// A call that changes where memory comes from, beside the allocations themselves: a stack within their
+/// limit.
+bool changesBacking(std::uint32_t api) noexcept {
+    switch (api) {
+    case GD_API_MEM_POOL_CREATE:
+    case GD_API_MEM_POOL_DESTROY:
+    case GD_API_MEM_POOL_TRIM_TO:
+    case GD_API_DEVICE_SET_MEM_POOL:
+    case GD_API_DEVICE_GRAPH_MEM_TRIM:
+        return true;
+    default:
+        return apiClass(api) == GD_API_CLASS_VMM;
+    }
+}
+
 bool blocks(std::uint32_t api) noexcept {
     const gd_api_class klass = apiClass(api);
     return klass == GD_API_CLASS_SYNC || klass == GD_API_CLASS_COPY_SYNC;
@@ -193,10 +208,10 @@ void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call
     record.stack = enter.stack;
     record.result = static_cast<std::int16_t>(result);
     record.api = static_cast<std::uint16_t>(call.api);
-    record.device = static_cast<std::uint16_t>(call.device);
+    record.device = static_cast<std::uint8_t>(call.device);
     const bool failed = result != 0 && result != kNotReady;
     if (failed || (result == 0 && isFirstNodeChange(session, call))) {
-        record.thread = static_cast<std::uint16_t>(thread.lane.thread);
+        raw::setThread(record, thread.lane.thread);
         session.ring.appendHistory(record);
     } else {
         session.ring.append(thread.lane, record);
@@ -245,6 +260,8 @@ void apiEnter(const gd_rt_api& call) noexcept {
         || (blocks(call.api)
             && wantsBlockingStack(session, static_cast<std::uint16_t>(call.api), open.startNs))) {
         stackOfCall(session, thread);
+    } else if (changesBacking(call.api)) {
+        stackOfAllocation(session, thread, open.startNs);
     }
     if (mayNotReturn(call.api)) {
         raw::ApiEnter record{};

@@ -42,6 +42,14 @@ bool findAllocation(SessionState& session, std::uint64_t address, LiveRange& fou
     return range != nullptr;
 }
 
+bool isLive(SessionState& session, std::uint64_t address) noexcept {
+    if (address == 0) {
+        return false;
+    }
+    SpinGuard guard(session.memoryLock);
+    return session.driverMemory.find(address) != nullptr || session.frameworkMemory.find(address) != nullptr;
+}
+
 /// Kind of the driver allocation behind an address, 0 = unknown.
 std::uint16_t memoryKind(SessionState& session, std::uint64_t address) noexcept {
     SpinGuard guard(session.memoryLock);
@@ -65,9 +73,9 @@ bool writePointer(SessionState& session, std::uint64_t node, std::uint64_t addre
     return true;
 }
 
-void writeParameterWords(SessionState& session, const gd_rt_node_params& params) noexcept {
+/// Calls `use` for each 8-byte step of each parameter: use(word, param, offset, bytes).
+template <class Use> void eachParameterWord(const gd_rt_node_params& params, Use use) noexcept {
     const auto* data = static_cast<const char*>(params.param_data);
-    unsigned scalars = 0;
     for (std::uint32_t i = 0; i < params.param_count; ++i) {
         const gd_rt_param& param = params.params[i];
         if (std::uint64_t{param.offset} + param.bytes > params.param_data_bytes) {
@@ -77,26 +85,32 @@ void writeParameterWords(SessionState& session, const gd_rt_node_params& params)
             const std::uint32_t bytes = param.bytes - at < 8 ? param.bytes - at : 8;
             std::uint64_t word = 0;
             std::memcpy(&word, data + param.offset + at, bytes);
-            if (bytes == 8
-                && writePointer(session, params.node, word, static_cast<std::uint16_t>(i),
-                    static_cast<std::uint16_t>(at))) {
-                continue;
-            }
-            if (++scalars > kMaxScalarsPerNode) {
-                continue;
-            }
-            raw::NodeScalar record{};
-            record.node = params.node;
-            record.value = word;
-            record.param = static_cast<std::uint16_t>(i);
-            record.offset = static_cast<std::uint16_t>(at);
-            record.bytes = static_cast<std::uint16_t>(bytes);
-            session.ring.appendHistory(record);
+            use(word, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(at), bytes);
         }
     }
 }
 
-void writeKernelNode(SessionState& session, const gd_rt_node_params& params) noexcept {
+void writeParameterWords(SessionState& session, const gd_rt_node_params& params) noexcept {
+    unsigned scalars = 0;
+    eachParameterWord(params,
+        [&](std::uint64_t word, std::uint16_t param, std::uint16_t offset, std::uint32_t bytes) noexcept {
+            if (bytes == 8 && writePointer(session, params.node, word, param, offset)) {
+                return;
+            }
+            if (++scalars > kMaxScalarsPerNode) {
+                return;
+            }
+            raw::NodeScalar record{};
+            record.node = params.node;
+            record.value = word;
+            record.param = param;
+            record.offset = offset;
+            record.bytes = static_cast<std::uint16_t>(bytes);
+            session.ring.appendHistory(record);
+        });
+}
+
+raw::ShapeRef shapeOf(SessionState& session, const gd_rt_node_params& params) noexcept {
     raw::KernelShape shape{};
     shape.name = session.strings.string(params.function != nullptr ? params.function : "");
     for (unsigned i = 0; i < 3; ++i) {
@@ -104,9 +118,13 @@ void writeKernelNode(SessionState& session, const gd_rt_node_params& params) noe
         shape.block[i] = params.block[i];
     }
     shape.dynamicSharedBytes = params.shared_bytes;
+    return session.strings.shape(shape);
+}
+
+void writeKernelNode(SessionState& session, const gd_rt_node_params& params) noexcept {
     raw::NodeKernel record{};
     record.node = params.node;
-    record.shape = session.strings.shape(shape);
+    record.shape = shapeOf(session, params);
     record.paramBytes = static_cast<std::uint32_t>(params.param_data_bytes);
     record.paramCount = params.param_count;
     record.readable = params.param_data != nullptr || params.param_count == 0 ? 1 : 0;
@@ -300,6 +318,37 @@ void nodeParams(const gd_rt_node_params& params) noexcept {
     } else {
         writeMemoryNode(entry.session(), params);
     }
+}
+
+void eagerLaunch(const gd_rt_node_params& params, std::uint64_t stream) noexcept {
+    const Entry entry;
+    if (!entry) {
+        return;
+    }
+    SessionState& session = entry.session();
+    raw::EagerLaunch record{};
+    record.timeNs = monotonicNs();
+    record.stream = stream;
+    record.shape = shapeOf(session, params);
+    record.thread = entry.thread().lane.thread;
+    record.rangePath = rangePath(session, entry.thread());
+    if (params.param_data != nullptr && params.params != nullptr) {
+        raw::ScalarWord words[Interner::kMaxScalarWords];
+        unsigned count = 0;
+        bool isCut = false;
+        eachParameterWord(params,
+            [&](std::uint64_t word, std::uint16_t param, std::uint16_t offset, std::uint32_t bytes) noexcept {
+                if (bytes == 8 && isLive(session, word)) {
+                    return;
+                }
+                isCut = count == Interner::kMaxScalarWords;
+                if (!isCut) {
+                    words[count++] = {word, param, offset, static_cast<std::uint16_t>(bytes), 0};
+                }
+            });
+        record.scalars = session.strings.scalars(words, count, isCut);
+    }
+    session.ring.appendHistory(record);
 }
 
 } // namespace gd::session::sink

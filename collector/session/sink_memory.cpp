@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocations and frees.
+#include "collector/session/sink_memory.h"
 #include "collector/raw/records_memory.h"
 #include "collector/session/session.h"
 #include "collector/session/sink.h"
@@ -11,6 +12,22 @@ namespace {
 
 PointerMap& mapFor(SessionState& session, std::uint32_t kind) noexcept {
     return kind == GD_RT_MEMORY_FRAMEWORK ? session.frameworkMemory : session.driverMemory;
+}
+
+/// Removes the lowest range that starts in [from, last]. False: none does.
+bool take(SessionState& session, PointerMap& map, std::uint64_t from, std::uint64_t last,
+    LiveRange& removed) noexcept {
+    SpinGuard guard(session.memoryLock);
+    const LiveRange* range = map.atOrAbove(from);
+    return range != nullptr && range->address <= last && map.erase(range->address, removed);
+}
+
+/// `removed` null: the address was not known as live.
+void writeFree(const Entry& entry, raw::Free& record, const LiveRange* removed) noexcept {
+    record.allocation = removed != nullptr ? removed->allocation : 0;
+    record.stack
+        = removed != nullptr && removed->referenced != 0 ? stackOfCall(entry.session(), entry.thread()) : 0;
+    entry.session().ring.appendHistory(record);
 }
 
 } // namespace
@@ -32,7 +49,8 @@ void alloc(const gd_rt_memory& memory) noexcept {
     record.stack = stackOfAllocation(session, entry.thread(), record.timeNs);
     record.kind = static_cast<std::uint16_t>(memory.kind);
     record.device = static_cast<std::uint16_t>(memory.device);
-    const LiveRange range{memory.ptr, memory.bytes, record.allocation, record.kind, record.device, 0};
+    const LiveRange range{memory.ptr, memory.bytes, record.allocation, record.kind, record.device, 0,
+        static_cast<std::uint16_t>(memory.context)};
     bool kept = false;
     {
         SpinGuard guard(session.memoryLock);
@@ -51,6 +69,7 @@ void free(const gd_rt_memory& memory) noexcept {
         return;
     }
     SessionState& session = entry.session();
+    PointerMap& map = mapFor(session, memory.kind);
     raw::Free record{};
     const OpenCall* call = openCall(entry.thread());
     record.timeNs = call != nullptr ? call->startNs : monotonicNs();
@@ -58,16 +77,79 @@ void free(const gd_rt_memory& memory) noexcept {
     record.stream = memory.stream;
     record.thread = entry.thread().lane.thread;
     LiveRange removed{};
-    bool known = false;
-    {
-        SpinGuard guard(session.memoryLock);
-        known = mapFor(session, memory.kind).erase(memory.ptr, removed);
+    if (memory.kind != GD_RT_MEMORY_VMM) {
+        writeFree(entry, record, take(session, map, memory.ptr, memory.ptr, removed) ? &removed : nullptr);
+        return;
     }
-    if (known) {
-        record.allocation = removed.allocation;
-        record.stack = removed.referenced != 0 ? stackOfCall(session, entry.thread()) : 0;
+    // One call may unmap several mappings that lie side by side.
+    const std::uint64_t last = memory.ptr + (memory.bytes != 0 ? memory.bytes - 1 : 0);
+    if (!take(session, map, memory.ptr, last, removed)) {
+        writeFree(entry, record, nullptr);
+        return;
     }
-    session.ring.appendHistory(record);
+    do {
+        record.address = removed.address;
+        writeFree(entry, record, &removed);
+    } while (take(session, map, memory.ptr, last, removed));
+}
+
+void freeWithContext(const Entry& entry, std::uint64_t context) noexcept {
+    SessionState& session = entry.session();
+    raw::Free record{};
+    record.timeNs = monotonicNs();
+    record.thread = entry.thread().lane.thread;
+    std::uint64_t from = 0;
+    for (;;) {
+        LiveRange removed{};
+        {
+            SpinGuard guard(session.memoryLock);
+            LiveRange* range = session.driverMemory.atOrAbove(from);
+            while (range != nullptr && range->context != context) {
+                range = range->address == ~std::uint64_t{0}
+                    ? nullptr
+                    : session.driverMemory.atOrAbove(range->address + 1);
+            }
+            if (range == nullptr) {
+                return;
+            }
+            from = range->address;
+            session.driverMemory.erase(from, removed);
+        }
+        record.address = removed.address;
+        writeFree(entry, record, &removed);
+    }
+}
+
+void memoryPool(gd_rt_life life, const PoolState& pool) noexcept {
+    const Entry entry;
+    if (!entry) {
+        return;
+    }
+    raw::MemoryPool record{};
+    record.timeNs = monotonicNs();
+    record.pool = pool.pool;
+    record.reservedBytes = pool.reservedBytes;
+    record.usedBytes = pool.usedBytes;
+    record.life = static_cast<std::uint16_t>(life);
+    record.device = static_cast<std::uint16_t>(pool.device);
+    record.thread = entry.thread().lane.thread;
+    record.known = pool.known;
+    entry.session().ring.appendHistory(record);
+}
+
+void memorySample(const DeviceMemory& memory) noexcept {
+    const Entry entry;
+    if (!entry) {
+        return;
+    }
+    raw::MemorySample record{};
+    record.timeNs = monotonicNs();
+    record.freeBytes = memory.freeBytes;
+    record.totalBytes = memory.totalBytes;
+    record.graphReservedBytes = memory.graphReservedBytes;
+    record.device = memory.device;
+    record.known = memory.knowsGraphReserved ? std::uint32_t{raw::kKnowsReserved} : 0;
+    entry.session().ring.appendHistory(record);
 }
 
 } // namespace gd::session::sink

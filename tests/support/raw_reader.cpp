@@ -97,7 +97,7 @@ void RawSpool::readFile(const std::string& file) {
         std::memcpy(&chunk, file.data() + at, sizeof chunk);
         const char* payload = file.data() + at + sizeof chunk;
         if (chunk.magic != raw::kChunkMagic || at + sizeof chunk + chunk.usedBytes > file.size()
-            || raw::chunkChecksum(payload, chunk.usedBytes) != chunk.checksum) {
+            || raw::chunkChecksum(chunk, payload) != chunk.checksum) {
             return;
         }
         if (m_seen.emplace(chunk.lane, chunk.chunkSequence).second) {

@@ -191,7 +191,7 @@ private:
         std::ofstream file(segmentPath(), std::ios::binary | std::ios::trunc);
         for (const Chunk& chunk : list) {
             raw::ChunkHeader header = chunk.header;
-            header.checksum = raw::chunkChecksum(chunk.payload.data(), chunk.payload.size());
+            header.checksum = raw::chunkChecksum(header, chunk.payload.data());
             file.write(reinterpret_cast<const char*>(&header), sizeof header);
             file.write(chunk.payload.data(), static_cast<std::streamsize>(chunk.payload.size()));
         }

@@ -10,6 +10,8 @@
 #include "tests/unit/cupti/fake_driver.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -256,6 +258,23 @@ TEST(Callbacks, CallsMadeByTheCollectorItselfAreNotTheJobs) {
     for (const auto& call : recorded.read().historyOf<raw::ApiCall>()) {
         EXPECT_NE(call.api, GD_API_STREAM_SYNCHRONIZE);
     }
+}
+
+TEST(Callbacks, AForkedChildIsLeftAlone) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, 0);
+        const pid_t child = fork();
+        if (child == 0) { // locks may be held for ever here
+            driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, cuStreamSynchronize_params{kStream}, 3);
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        _exit(status);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    EXPECT_EQ(recorded.builder.segments().size(), 1U) << "the child has recorded nothing";
 }
 
 TEST(Callbacks, KernelParametersBecomePointersAndScalars) {

@@ -36,6 +36,26 @@ TEST(MemoryStep, PeaksAndAllocations) {
     EXPECT_FALSE(trace.isNull("SELECT largest_alloc_stack_id FROM memory_step WHERE step = 3"));
 }
 
+TEST(MemoryStep, TakesInLooksAtTheDevice) {
+    TraceBuilder trace;
+    addSteps(trace, 6, 1000);
+    trace.allocation(0x1000, 100, 500, {});
+    trace.allocation(0x7000, 50, 600, {.kind = "graph"}); // counted by what graphs have reserved
+    trace.sql("INSERT INTO memory_sample VALUES (1, 0, 3500, 400, 1000, NULL), (1, 0, 3600, 100, 1000, 64), "
+              "(1, 0, 3700, 300, 1000, 32)");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT peak_bytes FROM memory_step WHERE step = 2"), 100);
+    EXPECT_EQ(trace.number("SELECT device_used_bytes FROM memory_step WHERE step = 2"), 900);
+    EXPECT_EQ(trace.number("SELECT graph_reserved_bytes FROM memory_step WHERE step = 2"), 64);
+    EXPECT_TRUE(trace.isNull("SELECT device_used_bytes FROM memory_step WHERE step = 3")) << "nobody looked";
+    const auto sign = [&](const char* name) {
+        return trace.real(
+            "SELECT value FROM vital_sign WHERE process_id = 1 AND name = '" + std::string(name) + "'");
+    };
+    EXPECT_DOUBLE_EQ(sign("memory.device_share_ratio"), 0.9);
+    EXPECT_DOUBLE_EQ(sign("memory.graph_reserved_bytes"), 64);
+}
+
 // Exec 1 holds a node whose parameter 2 points into the allocation; replays at 10, 20 and 30 us.
 class StalePointerTest : public testing::Test {
 protected:

@@ -120,7 +120,7 @@ TEST_F(RoundTrip, CallsWithAndWithoutAnEnd) {
     failed.api = GD_API_MEM_ALLOC;
     failed.result = 900;
     failed.bytes = 64;
-    failed.thread = 1;
+    raw::setThread(failed, 1);
     b.history(failed);
     enter.startNs = kStart + 40;
     enter.correlation = 2;
@@ -199,6 +199,52 @@ TEST_F(RoundTrip, CaptureFromBeginToEnd) {
     EXPECT_EQ(one("SELECT time_ns, mode, previous FROM thread_capture_mode"), "150|relaxed|global");
 }
 
+TEST_F(RoundTrip, ThreadsPastTheFirst65535KeepTheirNumber) {
+    raw::ApiCall failed{};
+    failed.startNs = kStart + 30;
+    failed.endNs = kStart + 31;
+    failed.api = GD_API_MEM_ALLOC;
+    failed.result = 2;
+    failed.device = 3;
+    raw::setThread(failed, 70'000);
+    builder().history(failed);
+    finish();
+    EXPECT_EQ(one("SELECT thread_id, device_id FROM api_call"), "70000|3");
+}
+
+TEST_F(RoundTrip, EagerLaunchesAndTheirScalars) {
+    auto& b = builder();
+    raw::KernelShape shape{};
+    shape.shape = 4;
+    shape.name = b.string("adam");
+    shape.grid[0] = shape.grid[1] = shape.grid[2] = shape.block[0] = shape.block[1] = shape.block[2] = 1;
+    b.history(shape);
+    raw::ScalarSet set{};
+    set.id = 9;
+    set.count = 2;
+    const raw::ScalarWord words[] = {{~std::uint64_t{0}, 1, 8, 8, 0}, {5, 2, 0, 4, 0}};
+    b.history(set, words, sizeof words);
+    raw::EagerLaunch launch{};
+    launch.timeNs = kStart + 50;
+    launch.stream = 7;
+    launch.shape = 4;
+    launch.scalars = 9;
+    launch.thread = 1;
+    launch.rangePath = b.string("step/optim");
+    b.history(launch);
+    launch.timeNs = kStart + 40;
+    launch.scalars = 0;
+    launch.rangePath = 0;
+    b.history(launch);
+    finish();
+    EXPECT_THAT(rows("SELECT launch_id, time_ns, thread_id, stream_id, text, scalar_set_id, range_path FROM "
+                     "eager_launch JOIN kernel_shape USING (shape_id) JOIN string ON string_id = name_id "
+                     "ORDER BY launch_id"),
+        ElementsAre("1|40|1|7|adam|NULL|NULL", "2|50|1|7|adam|9|step/optim"));
+    EXPECT_THAT(rows("SELECT scalar_set_id, param, offset, bytes, value FROM launch_scalar ORDER BY param"),
+        ElementsAre("9|1|8|8|-1", "9|2|0|4|5"));
+}
+
 TEST_F(RoundTrip, MemoryAndItsEnd) {
     auto& b = builder();
     raw::Alloc alloc{};
@@ -223,11 +269,15 @@ TEST_F(RoundTrip, MemoryAndItsEnd) {
     pool.pool = 1;
     pool.life = 1;
     pool.reservedBytes = 10;
+    pool.known = raw::kKnowsReserved;
     b.history(pool);
     raw::MemorySample sample{};
     sample.timeNs = kStart + 3;
     sample.freeBytes = 5;
     sample.totalBytes = 6;
+    b.history(sample);
+    sample.timeNs = kStart + 4;
+    sample.known = raw::kKnowsReserved; // and that is nothing: not the same as unknown
     b.history(sample);
     finish();
     EXPECT_THAT(rows("SELECT allocation_id, device_id, kind, address, bytes, pool_id, alloc_ns, free_ns, "
@@ -237,8 +287,8 @@ TEST_F(RoundTrip, MemoryAndItsEnd) {
             "3|0|device_async|-281474976710656|4096|1|1|9|2", "4|NULL|host_pinned|16|4096|1|1|NULL|NULL"));
     EXPECT_EQ(one("SELECT pool_id, time_ns, event, reserved_bytes, used_bytes FROM memory_pool"),
         "1|2|created|10|NULL");
-    EXPECT_EQ(one("SELECT time_ns, free_bytes, total_bytes, graph_reserved_bytes FROM memory_sample"),
-        "3|5|6|NULL");
+    EXPECT_THAT(rows("SELECT time_ns, free_bytes, total_bytes, graph_reserved_bytes FROM memory_sample"),
+        ElementsAre("3|5|6|NULL", "4|5|6|0"));
 }
 
 TEST_F(RoundTrip, BlocksOfAFrameworkBecomeLives) {
@@ -322,8 +372,8 @@ TEST_F(RoundTrip, StepsEndWithTheirOwnEndWhateverIsMissingInside) {
         raw::Range record{};
         record.timeNs = kStart + at;
         record.name = *name == '\0' ? 0 : b.string(name);
-        record.op = static_cast<std::uint16_t>(op);
-        record.thread = isStep ? 1 : 0;
+        record.op = static_cast<std::uint8_t>(op);
+        raw::setThread(record, isStep ? 1 : 0);
         return record;
     };
     b.history(range(10, "step 1", raw::RangeOp::Push, true));

@@ -24,7 +24,7 @@ namespace gd::raw {
 template <class R> constexpr bool is(RecordKind kind, std::size_t bytes) {
     return R::kKind == kind && sizeof(R) == bytes && offsetof(R, header) == 0;
 }
-static_assert(kRawVersion == 2);
+static_assert(kRawVersion == 4);
 static_assert(is<ProcessStart>(RecordKind::ProcessStart, 56) && is<ProcessFact>(RecordKind::ProcessFact, 24));
 static_assert(is<EnvVar>(RecordKind::EnvVar, 16) && is<Thread>(RecordKind::Thread, 32));
 static_assert(is<Module>(RecordKind::Module, 48) && is<String>(RecordKind::String, 24));
@@ -42,6 +42,8 @@ static_assert(is<CaptureFail>(RecordKind::CaptureFail, 96) && is<CaptureEnd>(Rec
 static_assert(is<ThreadCaptureMode>(RecordKind::ThreadCaptureMode, 24));
 static_assert(is<FrameworkBlock>(RecordKind::FrameworkBlock, 56));
 static_assert(is<GraphEdge>(RecordKind::GraphEdge, 32));
+static_assert(is<ScalarSet>(RecordKind::ScalarSet, 16) && is<EagerLaunch>(RecordKind::EagerLaunch, 40));
+static_assert(is<MemoryPool>(RecordKind::MemoryPool, 56) && is<MemorySample>(RecordKind::MemorySample, 48));
 static_assert(is<Kernel>(RecordKind::Kernel, 56) && is<GraphTrace>(RecordKind::GraphTrace, 48));
 static_assert(is<Memcpy>(RecordKind::Memcpy, 64) && is<Memset>(RecordKind::Memset, 64));
 static_assert(offsetof(RingHeader, segmentBytes) == 40 && offsetof(RingHeader, loss) == 48);
@@ -68,17 +70,53 @@ TEST(RawLayout, CallNumbersAreUniqueAndFitTheTables) {
     EXPECT_EQ(names.size(), static_cast<std::size_t>(count));
 }
 
-TEST(ChunkChecksum, ChangesWithEveryBitAndWithTheLength) {
+TEST(ChunkChecksum, ChangesWithEveryBitOfHeaderAndPayload) {
     std::vector<std::uint64_t> words(64, 0);
-    const auto* bytes = reinterpret_cast<unsigned char*>(words.data());
-    const std::uint64_t whole = chunkChecksum(bytes, 512);
+    ChunkHeader header{};
+    header.version = kRawVersion;
+    header.usedBytes = 512;
+    const std::uint64_t whole = chunkChecksum(header, words.data());
     for (std::size_t bit = 0; bit < 512 * 8; ++bit) {
         words[bit / 64] ^= std::uint64_t{1} << (bit % 64);
-        EXPECT_NE(chunkChecksum(bytes, 512), whole) << "bit " << bit;
+        EXPECT_NE(chunkChecksum(header, words.data()), whole) << "bit " << bit;
         words[bit / 64] ^= std::uint64_t{1} << (bit % 64);
     }
-    EXPECT_NE(chunkChecksum(bytes, 504), whole);
-    EXPECT_NE(chunkChecksum(bytes, 0), 0u) << "0 means: still in the ring";
+    const ChunkHeader before = header;
+    auto* bytes = reinterpret_cast<unsigned char*>(&header);
+    for (std::size_t bit = 0; bit < offsetof(ChunkHeader, usedBytes) * 8; ++bit) {
+        bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] ^ 1U << bit % 8);
+        EXPECT_NE(chunkChecksum(header, words.data()), whole) << "bit " << bit << " of the header";
+        header = before;
+    }
+    header.checksum = 5;
+    EXPECT_EQ(chunkChecksum(header, words.data()), whole) << "it cannot cover itself";
+    header.usedBytes = 504;
+    EXPECT_NE(chunkChecksum(header, words.data()), whole);
+    header = {};
+    EXPECT_NE(chunkChecksum(header, words.data()), 0u) << "0 means: still in the ring";
+}
+
+TEST(ChunkChecksum, UpToVersionThreeCoversThePayloadAlone) {
+    const std::uint64_t words[] = {1, 2, 3};
+    ChunkHeader header{};
+    header.version = 3;
+    header.usedBytes = sizeof words;
+    const std::uint64_t whole = chunkChecksum(header, words);
+    header.pid = 77;
+    EXPECT_EQ(chunkChecksum(header, words), whole);
+}
+
+TEST(RawLayout, ThreadNumbersTakeTwentyFourBits) {
+    ApiCall call{};
+    setThread(call, 0xabcdef);
+    EXPECT_EQ(threadOf(call), 0xabcdefu);
+    setThread(call, 1u << 24);
+    EXPECT_EQ(threadOf(call), 0u) << "unknown, and nobody else's number";
+    // Up to version 3 there was a device and a thread of 16 bits here.
+    const std::uint16_t before[] = {7, 65'535};
+    std::memcpy(&call.device, before, sizeof before);
+    EXPECT_EQ(call.device, 7u);
+    EXPECT_EQ(threadOf(call), 65'535u);
 }
 
 } // namespace gd::raw

@@ -49,8 +49,8 @@ private:
 
 TEST(PointerMap, FindsExactlyTheRangeThatHoldsAnAddress) {
     PointerMap map;
-    ASSERT_TRUE(map.insert({0x1000, 0x100, 1, 1, 0, 0}));
-    ASSERT_TRUE(map.insert({0x1100, 0x100, 2, 1, 0, 0}));
+    ASSERT_TRUE(map.insert({0x1000, 0x100, 1, 1, 0, 0, 0}));
+    ASSERT_TRUE(map.insert({0x1100, 0x100, 2, 1, 0, 0, 0}));
     EXPECT_EQ(map.find(0xfff), nullptr);
     EXPECT_EQ(map.find(0x1000)->allocation, 1u);
     EXPECT_EQ(map.find(0x10ff)->allocation, 1u);
@@ -61,7 +61,7 @@ TEST(PointerMap, FindsExactlyTheRangeThatHoldsAnAddress) {
 TEST(PointerMap, EraseWantsTheFirstAddress) {
     PointerMap map;
     LiveRange removed{};
-    ASSERT_TRUE(map.insert({0x1000, 0x100, 1, 1, 0, 0}));
+    ASSERT_TRUE(map.insert({0x1000, 0x100, 1, 1, 0, 0, 0}));
     EXPECT_FALSE(map.erase(0x1010, removed));
     EXPECT_TRUE(map.erase(0x1000, removed));
     EXPECT_EQ(removed.allocation, 1u);
@@ -78,7 +78,7 @@ TEST(PointerMap, BehavesLikeALinearSearch) {
             const std::uint64_t address = random() % spread;
             const std::uint64_t bytes = random() % 30;
             if (random() % 5 < 3) {
-                ASSERT_TRUE(map.insert({address, bytes, step, 1, 0, 0}));
+                ASSERT_TRUE(map.insert({address, bytes, step, 1, 0, 0, 0}));
                 slow.insert(address, bytes, step);
             } else {
                 LiveRange removed{};
@@ -95,9 +95,9 @@ TEST(PointerMap, BehavesLikeALinearSearch) {
 
 TEST(PointerMap, RangesAtTheEndOfTheAddressSpace) {
     PointerMap map;
-    ASSERT_TRUE(map.insert({~std::uint64_t{0} - 15, 16, 1, 1, 0, 0}));
+    ASSERT_TRUE(map.insert({~std::uint64_t{0} - 15, 16, 1, 1, 0, 0, 0}));
     EXPECT_EQ(map.find(~std::uint64_t{0})->allocation, 1u);
-    ASSERT_TRUE(map.insert({~std::uint64_t{0} - 7, 8, 2, 1, 0, 0}));
+    ASSERT_TRUE(map.insert({~std::uint64_t{0} - 7, 8, 2, 1, 0, 0, 0}));
     EXPECT_EQ(map.find(~std::uint64_t{0} - 15), nullptr);
     EXPECT_EQ(map.find(~std::uint64_t{0})->allocation, 2u);
 }

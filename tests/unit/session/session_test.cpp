@@ -137,7 +137,7 @@ TEST(Session, TheFirstNewParametersOfAnExecutableAreHistory) {
     const RawSpool raw = read(spool);
     for (const raw::ApiCall& call : raw.historyOf<raw::ApiCall>()) {
         early.push_back(call.correlation);
-        EXPECT_NE(call.thread, 0u);
+        EXPECT_NE(raw::threadOf(call), 0u);
     }
     EXPECT_THAT(early, testing::ElementsAre(1u, 3u));
     EXPECT_EQ(raw.eventsOf<raw::ApiCall>().size(), 3u);

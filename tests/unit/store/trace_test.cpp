@@ -96,7 +96,7 @@ TEST_F(TraceFile, HasOurMarksAndPageSize) {
     auto db = Db::openReadOnly(path().string());
     ASSERT_TRUE(db.has_value());
     EXPECT_EQ(db->queryInt64("PRAGMA application_id").value(), kApplicationId);
-    EXPECT_EQ(db->queryInt64("PRAGMA user_version").value(), 1);
+    EXPECT_EQ(db->queryInt64("PRAGMA user_version").value(), 2);
     EXPECT_EQ(db->queryInt64("PRAGMA page_size").value(), 16384);
 }
 
@@ -122,7 +122,17 @@ TEST_F(TraceFile, RefusesAForeignDatabase) {
 TEST_F(TraceFile, RefusesANewerSchemaWithBothNumbers) {
     write();
     execRaw("PRAGMA user_version = 7");
-    EXPECT_THAT(refusal(), HasSubstr("its schema has version 7, this one reads up to 1"));
+    EXPECT_THAT(refusal(), HasSubstr("its schema has version 7, this one reads up to 2"));
+}
+
+TEST_F(TraceFile, TablesThatAnOlderTraceLacksAreThereAndEmpty) {
+    write();
+    execRaw("DROP TABLE eager_launch; DROP TABLE launch_scalar; PRAGMA user_version = 1");
+    auto trace = Trace::open(path());
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    EXPECT_EQ(trace->db().queryInt64("SELECT count(*) FROM eager_launch").value(), 0);
+    EXPECT_EQ(trace->db().queryInt64("SELECT count(*) FROM launch_scalar").value(), 0);
+    EXPECT_EQ(trace->db().queryInt64("PRAGMA user_version").value(), 1); // the file stays as it is
 }
 
 TEST_F(TraceFile, RefusesATraceWithoutItsTables) {

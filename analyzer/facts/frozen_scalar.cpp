@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds words that eager runs of a region pass with changing values and that its graph repeats.
+#include "analyzer/facts/passes.h"
+#include "analyzer/facts/scalar_series.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace gd::facts {
+namespace {
+
+struct Launch {
+    std::int64_t shapeId = 0;
+    std::int64_t scalarSet = 0; // 0 = none
+};
+
+using Place = std::pair<std::int64_t, std::int64_t>; // parameter, offset
+using Words = std::map<Place, Word>;
+
+struct Evidence {
+    std::vector<Launch> launches; // by time
+    std::map<std::int64_t, Words> sets; // launch_scalar
+    std::map<std::int64_t, Words> nodes; // node_scalar
+    std::set<std::int64_t> updatedExecs;
+};
+
+template <class Use> Result<void> eachRow(Db& db, std::string_view sql, std::int64_t processId, Use use) {
+    GD_TRY_ASSIGN(auto select, db.prepare(sql));
+    select.bind(1, processId);
+    for (;;) {
+        GD_TRY_ASSIGN(const bool more, select.step());
+        if (!more)
+            return {};
+        use(select);
+    }
+}
+
+Result<Evidence> readEvidence(Db& db, std::int64_t processId) {
+    Evidence evidence;
+    GD_TRY(eachRow(db,
+        "SELECT shape_id, scalar_set_id FROM eager_launch WHERE process_id = ? ORDER BY time_ns, launch_id",
+        processId, [&](Statement& row) {
+            evidence.launches.push_back({row.int64(0), row.int64(1)});
+        }));
+    if (evidence.launches.empty())
+        return evidence;
+    const auto keep = [](std::map<std::int64_t, Words>& into) {
+        return [&into](Statement& row) {
+            into[row.int64(0)][{row.int64(1), row.int64(2)}]
+                = {static_cast<int>(row.int64(3)), static_cast<std::uint64_t>(row.int64(4))};
+        };
+    };
+    GD_TRY(eachRow(db,
+        "SELECT scalar_set_id, param, offset, bytes, value FROM launch_scalar WHERE process_id = ?",
+        processId, keep(evidence.sets)));
+    GD_TRY(eachRow(db, "SELECT node_id, param, offset, bytes, value FROM node_scalar WHERE process_id = ?",
+        processId, keep(evidence.nodes)));
+    GD_TRY(eachRow(db,
+        "SELECT exec_id FROM exec_update WHERE process_id = ?1 AND result = 0 UNION "
+        "SELECT object_id FROM api_call JOIN api USING (api_id) WHERE process_id = ?1 AND result = 0 "
+        "AND name IN ('cuGraphExecKernelNodeSetParams', 'cuGraphExecNodeSetParams')",
+        processId, [&](Statement& row) { evidence.updatedExecs.insert(row.int64(0)); }));
+    return evidence;
+}
+
+// Where `pattern` begins in `sequence`, without overlaps (Knuth, Morris and Pratt).
+std::vector<std::size_t> occurrences(
+    const std::vector<Launch>& sequence, const std::vector<const Node*>& pattern) {
+    std::vector<std::size_t> found;
+    const std::size_t size = pattern.size();
+    std::vector<std::size_t> border(size, 0);
+    for (std::size_t i = 1, k = 0; i < size; ++i) {
+        while (k > 0 && pattern[i]->shapeId != pattern[k]->shapeId)
+            k = border[k - 1];
+        k += pattern[i]->shapeId == pattern[k]->shapeId ? 1 : 0;
+        border[i] = k;
+    }
+    for (std::size_t i = 0, k = 0; i < sequence.size(); ++i) {
+        while (k > 0 && sequence[i].shapeId != pattern[k]->shapeId)
+            k = border[k - 1];
+        k += sequence[i].shapeId == pattern[k]->shapeId ? 1 : 0;
+        if (k == size) {
+            found.push_back(i + 1 - size);
+            k = 0;
+        }
+    }
+    return found;
+}
+
+struct Frozen {
+    const Node* node = nullptr;
+    std::int64_t nodes = 0;
+    Place place;
+    Series series;
+    std::size_t eagerRuns = 0;
+};
+
+class Finder {
+public:
+    explicit Finder(const Evidence& evidence)
+        : m_evidence(evidence) { }
+
+    // Eager runs of the graph's kernels; empty when there are none.
+    std::vector<std::size_t> runsOf(const std::vector<const Node*>& kernels) const {
+        return kernels.empty() ? std::vector<std::size_t>() : occurrences(m_evidence.launches, kernels);
+    }
+
+    std::vector<Frozen> find(
+        const std::vector<const Node*>& kernels, const std::vector<std::size_t>& runs) const {
+        std::map<std::tuple<std::string, Place>, Frozen> found; // kernels that repeat layer by layer: one row
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+            const auto words = m_evidence.nodes.find(kernels[i]->nodeId);
+            if (words == m_evidence.nodes.end())
+                continue;
+            for (const auto& [place, word] : words->second) {
+                const std::optional<Series> series = seriesOf(runs, i, place, word);
+                if (!series)
+                    continue;
+                Frozen& frozen = found[{kernels[i]->name, place}];
+                if (frozen.node == nullptr)
+                    frozen = {kernels[i], 0, place, *series, runs.size()};
+                ++frozen.nodes;
+            }
+        }
+        std::vector<Frozen> result;
+        for (auto& [key, frozen] : found)
+            result.push_back(std::move(frozen));
+        return result;
+    }
+
+private:
+    // The values of one word in the eager runs, if they change as a host value does.
+    std::optional<Series> seriesOf(const std::vector<std::size_t>& runs, std::size_t kernel,
+        const Place& place, const Word& frozen) const {
+        std::vector<std::uint64_t> values;
+        for (const std::size_t run : runs) {
+            const auto set = m_evidence.sets.find(m_evidence.launches[run + kernel].scalarSet);
+            if (set == m_evidence.sets.end())
+                return std::nullopt;
+            const auto word = set->second.find(place);
+            if (word == set->second.end() || word->second.bytes != frozen.bytes)
+                return std::nullopt; // a pointer in some run
+            values.push_back(word->second.value);
+        }
+        return changingSeries(frozen, values);
+    }
+
+    const Evidence& m_evidence;
+};
+
+std::vector<const Node*> kernelsOf(const ProcessData& process, const Graph& graph) {
+    std::vector<const Node*> kernels;
+    for (const std::int32_t index : graph.nodes) {
+        const Node& node = process.nodes[static_cast<std::size_t>(index)];
+        if (node.type == "kernel")
+            kernels.push_back(&node);
+    }
+    return kernels;
+}
+
+struct Replays {
+    std::int64_t count = 0;
+    std::int64_t firstNs = 0;
+    std::int64_t lastNs = 0;
+};
+
+Replays replaysOf(const ProcessData& process, const Exec& exec) {
+    Replays replays;
+    for (const std::int32_t index : exec.replays) {
+        const Replay& replay = process.replays[static_cast<std::size_t>(index)];
+        if (replay.result != 0)
+            continue;
+        replays.firstNs = replays.count == 0 ? replay.launchStartNs : replays.firstNs;
+        replays.lastNs = replay.launchEndNs;
+        ++replays.count;
+    }
+    return replays;
+}
+
+class Writer {
+public:
+    explicit Writer(Statement insert)
+        : m_insert(std::move(insert)) { }
+
+    Result<void> write(const ProcessData& process, const Exec& exec, const Graph& graph,
+        const Replays& replays, const Frozen* frozen) {
+        const Capture* capture = process.capture(graph.captureId);
+        const auto stack = orNull(capture != nullptr ? capture->beginStackId : graph.stackId);
+        const auto step = process.stepNumberAt(replays.firstNs);
+        const std::string name = process.graphName(&graph, exec.execId);
+        if (frozen == nullptr)
+            return m_insert.runWith(process.processId, exec.execId, graph.graphId, name, nullptr, nullptr, 0,
+                nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, 0, 0, replays.count, replays.firstNs,
+                replays.lastNs, step, stack, "low", 0);
+        const Series& series = frozen->series;
+        const bool many = series.distinct >= 3;
+        return m_insert.runWith(process.processId, exec.execId, graph.graphId, name, frozen->node->nodeId,
+            frozen->node->name, frozen->nodes, frozen->place.first, frozen->place.second + series.offset,
+            series.bytes, static_cast<std::int64_t>(series.frozenValue), series.frozenText, series.text,
+            static_cast<std::int64_t>(frozen->eagerRuns), static_cast<std::int64_t>(series.distinct),
+            series.hasTrend, replays.count, replays.firstNs, replays.lastNs, step, stack,
+            many && series.hasTrend ? "high"
+                : many              ? "medium"
+                                    : "low",
+            1);
+    }
+
+private:
+    Statement m_insert;
+};
+
+} // namespace
+
+Result<void> buildFrozenScalar(FactContext& context) {
+    GD_TRY_ASSIGN(auto insert,
+        context.db.prepare(
+            "INSERT INTO frozen_scalar VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "?, ?, ?, ?, ?, ?, ?)"));
+    Writer writer(std::move(insert));
+    for (const ProcessData& process : context.raw.processes) {
+        GD_TRY_ASSIGN(const Evidence evidence, readEvidence(context.db, process.processId));
+        Finder finder(evidence);
+        for (const Exec& exec : process.execs) {
+            const Graph* graph = process.templateOf(exec);
+            const Replays replays = replaysOf(process, exec);
+            // An executable that is updated gets its values anew: nothing is frozen for good.
+            if (graph == nullptr || replays.count == 0 || evidence.updatedExecs.contains(exec.execId))
+                continue;
+            const std::vector<const Node*> kernels = kernelsOf(process, *graph);
+            const std::vector<std::size_t> runs = finder.runsOf(kernels);
+            if (runs.size() < 2) {
+                GD_TRY(writer.write(process, exec, *graph, replays, nullptr));
+                continue;
+            }
+            for (const Frozen& frozen : finder.find(kernels, runs))
+                GD_TRY(writer.write(process, exec, *graph, replays, &frozen));
+        }
+    }
+    return {};
+}
+
+} // namespace gd::facts

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/scalar_series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+namespace gd::facts {
+namespace {
+
+constexpr std::size_t kShownValues = 5;
+
+std::int64_t asInteger(std::uint64_t value, std::int64_t bytes) {
+    const int unused = 64 - 8 * static_cast<int>(bytes);
+    return static_cast<std::int64_t>(value << unused) >> unused;
+}
+
+double asReal(std::uint64_t value, std::int64_t bytes) {
+    return bytes == 4 ? std::bit_cast<float>(static_cast<std::uint32_t>(value))
+                      : std::bit_cast<double>(value);
+}
+
+// Numbers that programs use: neither denormal nor astronomic.
+bool isPlainReal(double value) {
+    return value == 0 || (std::isfinite(value) && std::abs(value) > 1e-30 && std::abs(value) < 1e30);
+}
+
+// Small integers are denormal as reals, and everyday reals are huge as integers.
+bool areReals(const std::vector<std::uint64_t>& values, std::int64_t bytes) {
+    if (bytes != 4 && bytes != 8)
+        return false;
+    const bool plain = std::all_of(values.begin(), values.end(),
+        [bytes](std::uint64_t value) { return isPlainReal(asReal(value, bytes)); });
+    const bool allZero
+        = std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value == 0; });
+    return plain && !allZero;
+}
+
+// Addresses that belong to no allocation we know: host memory, or mapped by another process.
+bool areAddresses(const std::vector<std::uint64_t>& values) {
+    return std::all_of(values.begin(), values.end(), [](std::uint64_t value) {
+        return value % 16 == 0 && value >= (std::uint64_t{1} << 32) && value < (std::uint64_t{1} << 48);
+    });
+}
+
+template <class Number> bool onlyRisesOrFalls(const std::vector<Number>& values) {
+    return std::is_sorted(values.begin(), values.end()) || std::is_sorted(values.rbegin(), values.rend());
+}
+
+bool hasSettled(const std::vector<std::uint64_t>& values) {
+    constexpr std::size_t kSettledRuns = 3;
+    return values.size() >= kSettledRuns
+        && std::all_of(values.end() - kSettledRuns, values.end(),
+            [&](std::uint64_t value) { return value == values.back(); });
+}
+
+// Padding inside structures that are passed by value holds what lay on the stack. Numbers that programs pass
+// are plain reals, small integers, or integers that go on in equal steps.
+bool areNumbers(const std::vector<std::int64_t>& integers, bool real) {
+    constexpr std::int64_t kSmall = 10'000'000;
+    constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+    const auto below = [&](std::int64_t limit) {
+        return std::all_of(integers.begin(), integers.end(),
+            [limit](std::int64_t value) { return value > -limit && value < limit; });
+    };
+    if (real || below(kSmall))
+        return true;
+    if (!below(kLarge))
+        return false;
+    for (std::size_t i = 2; i < integers.size(); ++i) {
+        if (integers[i] - integers[i - 1] != integers[1] - integers[0])
+            return false;
+    }
+    return true;
+}
+
+std::string textOf(std::uint64_t value, std::int64_t bytes, bool real) {
+    return real ? fmt::format("{:.6g}", asReal(value, bytes)) : std::to_string(asInteger(value, bytes));
+}
+
+// A word of 8 bytes may hold two values of 4: takes out the half that changes.
+void narrow(Series& series, std::vector<std::uint64_t>& values) {
+    std::uint64_t changed = 0;
+    for (const std::uint64_t value : values)
+        changed |= value ^ values.front();
+    constexpr std::uint64_t kLow = 0xffff'ffff;
+    const bool high = (changed & kLow) == 0;
+    const bool low = changed >> 32 == 0; // a real of 8 bytes never varies in its last digits alone
+    const bool isRoundReal = high && (values.front() & kLow) == 0 && areReals(values, 8);
+    if (series.bytes != 8 || (!high && !low) || isRoundReal)
+        return;
+    const auto part = [&](std::uint64_t value) { return high ? value >> 32 : value & kLow; };
+    series.offset = high ? 4 : 0;
+    series.bytes = 4;
+    series.frozenValue = part(series.frozenValue);
+    for (std::uint64_t& value : values)
+        value = part(value);
+}
+
+} // namespace
+
+std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::uint64_t>& eager) {
+    std::vector<std::uint64_t> values = eager;
+    const std::set<std::uint64_t> different(values.begin(), values.end());
+    if (different.size() < 2 || hasSettled(values) || (frozen.bytes == 8 && areAddresses(values)))
+        return std::nullopt;
+    Series series;
+    series.bytes = frozen.bytes;
+    series.frozenValue = frozen.value;
+    series.distinct = different.size();
+    narrow(series, values);
+    const bool real = areReals(values, series.bytes);
+    std::vector<double> reals;
+    std::vector<std::int64_t> integers;
+    for (const std::uint64_t value : values) {
+        integers.push_back(asInteger(value, series.bytes));
+        reals.push_back(real ? asReal(value, series.bytes) : 0);
+    }
+    if (!areNumbers(integers, real))
+        return std::nullopt;
+    series.hasTrend = real ? onlyRisesOrFalls(reals) : onlyRisesOrFalls(integers);
+    series.frozenText = textOf(series.frozenValue, series.bytes, real);
+    // The last ones lead up to the capture.
+    const std::size_t first = values.size() > kShownValues ? values.size() - kShownValues : 0;
+    series.text = first > 0 ? "… " : "";
+    for (std::size_t i = first; i < values.size(); ++i)
+        series.text += (i > first ? ", " : "") + textOf(values[i], series.bytes, real);
+    return series;
+}
+
+} // namespace gd::facts

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job on the made-up CUDA: captures a graph, makes an executable and replays it 20 times. Prints what it
+// did, the same with a collector and without.
+//
+//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger]
+#include "tests/e2e/made_up_cuda/cupti.h"
+#include "tests/e2e/made_up_cuda/played_driver.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include <dlfcn.h>
+#include <time.h>
+
+namespace {
+
+using namespace gd::test;
+
+constexpr int kReplays = 20;
+const CUstream kStream = handle<CUstream>(0x5000);
+
+// The libcupti that the collector has loaded, if it has.
+struct Cupti {
+    decltype(&madeUpNotify) notify = nullptr;
+    decltype(&madeUpReplay) replay = nullptr;
+    decltype(&madeUpFlushes) flushes = nullptr;
+    decltype(&madeUpKinds) kinds = nullptr;
+
+    Cupti() {
+        const char* path = std::getenv("GRAPHDOCTOR_CUPTI");
+        void* library = dlopen(path != nullptr ? path : "libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+        if (library != nullptr) {
+            *reinterpret_cast<void**>(&notify) = dlsym(library, "madeUpNotify");
+            *reinterpret_cast<void**>(&replay) = dlsym(library, "madeUpReplay");
+            *reinterpret_cast<void**>(&flushes) = dlsym(library, "madeUpFlushes");
+            *reinterpret_cast<void**>(&kinds) = dlsym(library, "madeUpKinds");
+        }
+    }
+};
+
+void initializeAgain(const char* library) {
+    void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    int (*initialize)() = nullptr;
+    if (handle != nullptr) {
+        *reinterpret_cast<void**>(&initialize) = dlsym(handle, "InitializeInjection");
+    }
+    if (initialize != nullptr) {
+        initialize();
+    }
+}
+
+void pause() {
+    const timespec millisecond{0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+}
+
+// Until the collector's own thread has switched activity on, at most half a second: it does so some
+// milliseconds after the first call.
+void awaitActivity(const Cupti& cupti) {
+    for (int i = 0; cupti.kinds != nullptr && cupti.kinds() == 0 && i < 500; ++i) {
+        pause();
+    }
+}
+
+// Until the collector has fetched what there is, at most a second and a half.
+void awaitFlush(const Cupti& cupti) {
+    for (int i = 0; cupti.flushes != nullptr && cupti.kinds() != 0 && cupti.flushes() == 0 && i < 1500; ++i) {
+        pause();
+    }
+}
+
+void work(const Cupti& cupti) {
+    PlayedDriver driver([&](CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+        if (cupti.notify != nullptr) {
+            cupti.notify(domain, id, data);
+        }
+    });
+    driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
+    awaitActivity(cupti);
+    CUdeviceptr memory = 0x7000;
+    driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, cuMemAlloc_v2_params{&memory, 4096});
+    driver.beginCapture(kStream, 1);
+    driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+    driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_EMPTY);
+    driver.endCapture(kStream, 1);
+    driver.instantiate(1, 2, {CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_EMPTY}, 0);
+    for (int i = 0; i < kReplays; ++i) {
+        const cuGraphLaunch_params params{handle<CUgraphExec>(2 << 8), kStream};
+        driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, params);
+        if (cupti.replay != nullptr) {
+            cupti.replay(driver.correlation(), 2);
+        }
+        driver.exit(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, params);
+    }
+    driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, cuStreamSynchronize_params{kStream});
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::string mode = argc > 1 ? argv[1] : "";
+    const CUresult result = cuInit(0);
+    if (result != CUDA_SUCCESS) {
+        std::printf("cuInit: %d\n", result);
+        return 5;
+    }
+    const char* library = std::getenv("CUDA_INJECTION64_PATH");
+    if (mode == "load-copy" && argc > 2) {
+        initializeAgain(argv[2]);
+    } else if (mode == "load-again" && library != nullptr) {
+        initializeAgain(library);
+    }
+    const Cupti cupti;
+    work(cupti);
+    if (mode == "remove-spool") {
+        if (const char* spool = std::getenv("GRAPHDOCTOR_SPOOL")) {
+            std::error_code ignored;
+            std::filesystem::remove_all(spool, ignored);
+        }
+        work(cupti);
+    }
+    awaitFlush(cupti);
+    for (int i = 0; mode == "linger" && i < 300; ++i) {
+        pause();
+    }
+    std::printf("%d replays\n", kReplays);
+    return 7;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole product around a job on a made-up CUDA (tests/e2e/made_up_cuda): what CUPTI refuses, what is
+// missing, and what a job does to us. The job must not notice, one sentence says what is wrong, and the trace
+// tells what it lacks.
+#include "tests/e2e/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+using namespace gd::test;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kUnknownError = 999; // CUPTI_ERROR_UNKNOWN
+
+// A job with its variables, recorded.
+class MadeUpCuda : public testing::Test {
+protected:
+    MadeUpCuda() {
+        shop.variables["GRAPHDOCTOR_CUPTI"] = GD_MADE_UP_CUPTI;
+        shop.variables["LD_LIBRARY_PATH"] = fs::path(GD_MADE_UP_CUDA).parent_path().string();
+    }
+
+    ProgramEnd record(const std::vector<std::string>& job = {GD_MADE_UP_JOB}) {
+        std::vector<std::string> command = graphdoctor({"run", "--force", "-o", shop.file("x.gdt"), "--"});
+        command.insert(command.end(), job.begin(), job.end());
+        return shop.run(command);
+    }
+    // One value of the trace.
+    std::string value(const std::string& sql) {
+        const ProgramEnd end = shop.run(graphdoctor({"query", shop.file("x.gdt"), sql, "--format", "csv"}));
+        EXPECT_EQ(end.status, 0) << end.err;
+        std::string text = end.out.substr(std::min(end.out.find('\n') + 1, end.out.size()));
+        std::erase_if(text, [](char c) { return c == '"' || c == '\n' || c == '\r'; });
+        return text;
+    }
+    // What the trace says of a source at the end.
+    std::string state(const std::string& source) {
+        return value(
+            "SELECT state FROM coverage WHERE source = '" + source + "' ORDER BY from_ns DESC LIMIT 1");
+    }
+    bool hasIssue(const std::string& code) {
+        return value("SELECT count(*) FROM trace_issue WHERE code = '" + code + "'") != "0";
+    }
+    void expectUnharmed(const ProgramEnd& end) {
+        EXPECT_EQ(end.status, 7) << end.err;
+        EXPECT_EQ(end.out, "20 replays\n");
+    }
+
+    Workshop shop;
+};
+
+// Lines of the collector, not of the report.
+std::vector<std::string> ownLines(const std::string& err) {
+    std::vector<std::string> lines;
+    std::istringstream in(err);
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("graphdoctor: "))
+            lines.push_back(line);
+    }
+    return lines;
+}
+
+TEST_F(MadeUpCuda, IsRecordedLikeARealOne) {
+    const ProgramEnd end = record();
+    expectUnharmed(end);
+    EXPECT_TRUE(ownLines(end.err).empty()) << end.err;
+    EXPECT_EQ(value("SELECT count(*) FROM replay WHERE result = 0"), "20");
+    EXPECT_EQ(value("SELECT count(*) FROM graph_node WHERE exec_id IS NULL"), "2");
+    EXPECT_EQ(state("callbacks"), "complete");
+    EXPECT_EQ(state("node_params"), "complete");
+    EXPECT_NE(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "0");
+    EXPECT_EQ(value("SELECT count(*) FROM trace_issue WHERE severity <> 'info'"), "0");
+    EXPECT_EQ(value("SELECT name FROM device"), "Made-up GPU");
+}
+
+// A function of CUPTI's, what follows from its failing, and what stays.
+struct Failing {
+    const char* function;
+    int result;
+    const char* says; // on stderr; "" = nothing
+    const char* issue; // "" = none
+    const char* source; // whose coverage suffers; "" = none
+    const char* replays; // rows that there must be
+};
+
+class Refusing : public MadeUpCuda, public testing::WithParamInterface<Failing> { };
+
+TEST_P(Refusing, TheJobIsUnharmedAndTheTraceSaysWhatItLacks) {
+    const Failing& failing = GetParam();
+    shop.variables["GD_CUPTI_FAILS"] = std::string(failing.function) + "=" + std::to_string(failing.result);
+    const ProgramEnd end = record();
+    expectUnharmed(end);
+    const auto lines = ownLines(end.err);
+    if (*failing.says == '\0') {
+        EXPECT_TRUE(lines.empty()) << lines[0];
+    } else {
+        ASSERT_EQ(lines.size(), 1u) << end.err;
+        EXPECT_THAT(lines[0], HasSubstr(failing.says));
+    }
+    EXPECT_EQ(*failing.issue == '\0'
+            ? std::string("0")
+            : value("SELECT count(*) FROM trace_issue WHERE code = '" + std::string(failing.issue) + "'"),
+        *failing.issue == '\0' ? "0" : "1");
+    if (*failing.source != '\0') {
+        EXPECT_NE(state(failing.source), "complete");
+        EXPECT_NE(value("SELECT count(*) FROM coverage WHERE reason <> '' AND source = '"
+                      + std::string(failing.source) + "'"),
+            "0");
+    }
+    EXPECT_EQ(value("SELECT count(*) FROM replay"), failing.replays);
+    EXPECT_EQ(value("SELECT count(*) FROM graph WHERE graph_id = 0"), "0");
+    EXPECT_EQ(value("SELECT count(*) FROM graph_node WHERE node_id = 0"), "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Refusing,
+    testing::Values(Failing{"cuptiGetVersion", kUnknownError, "device times are not", "cupti_version",
+                        "graph_trace", "20"},
+        Failing{"cuptiSubscribe_v2", 39, "another profiler already uses CUPTI", "second_subscriber",
+            "callbacks", "0"},
+        Failing{"cuptiSubscribe_v2", 35, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "subscribe_failed",
+            "callbacks", "0"},
+        Failing{
+            "cuptiEnableCallback", kUnknownError, "calls are missing", "callbacks_refused", "callbacks", "0"},
+        Failing{"cuptiGetDeviceId", kUnknownError, "", "devices_unknown", "", "20"},
+        Failing{"cuptiGetContextId", kUnknownError, "", "streams_unknown", "", "20"},
+        Failing{"cuptiGetStreamIdEx", kUnknownError, "", "streams_unknown", "", "20"},
+        Failing{
+            "cuptiGetGraphId", kUnknownError, "graphs are missing", "graphs_unknown", "node_params", "20"},
+        Failing{"cuptiGetGraphNodeId", kUnknownError, "graphs are missing", "graphs_unknown", "node_params",
+            "20"},
+        Failing{
+            "cuptiGetGraphExecId", kUnknownError, "graphs are missing", "graphs_unknown", "callbacks", "20"},
+        Failing{"cuptiActivityEnable", kUnknownError, "", "activity_kind_refused", "graph_trace", "20"},
+        Failing{"cuptiActivityDisable", kUnknownError, "", "activity_kind_stuck", "", "20"},
+        Failing{"cuptiActivityRegisterCallbacks", kUnknownError, "device times are not", "activity_refused",
+            "graph_trace", "20"},
+        Failing{"cuptiActivityRegisterTimestampCallback", kUnknownError, "device times are not",
+            "activity_refused", "graph_trace", "20"},
+        Failing{"cuptiActivityGetNextRecord", 7, "", "activity_unreadable", "", "20"},
+        Failing{"cuptiActivityGetNumDroppedRecords", kUnknownError, "", "drops_unknown", "", "20"},
+        Failing{"cuptiActivityFlushAll", kUnknownError, "", "flush_refused", "", "20"},
+        Failing{"cuptiActivitySetAttribute", kUnknownError, "", "", "", "20"},
+        Failing{"cuptiGetResultString", kUnknownError, "", "", "", "20"}),
+    [](const auto& one) { return std::string(one.param.function) + "_" + std::to_string(one.param.result); });
+
+TEST_F(MadeUpCuda, DropsAreCounted) {
+    shop.variables["GD_CUPTI_DROPS"] = "25";
+    expectUnharmed(record());
+    EXPECT_THAT(
+        value("SELECT group_concat(detail) FROM trace_issue WHERE severity = 'data_loss'"), HasSubstr("25"));
+}
+
+TEST_F(MadeUpCuda, ANewerCuptiGivesCallsOnly) {
+    shop.variables["GD_CUPTI_VERSION"] = "150000";
+    expectUnharmed(record());
+    EXPECT_TRUE(hasIssue("cupti_version"));
+    EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NULL"), "20");
+    EXPECT_EQ(state("graph_trace"), "absent");
+}
+
+TEST_F(MadeUpCuda, NoLibcupti) {
+    shop.variables.erase("GRAPHDOCTOR_CUPTI");
+    shop.variables["GD_DRIVER_VERSION"] = "99000";
+    const ProgramEnd end = record({GD_MADE_UP_JOB, "linger"});
+    expectUnharmed(end);
+    ASSERT_EQ(ownLines(end.err).size(), 1u) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("no libcupti.so.99 was found"));
+    EXPECT_TRUE(hasIssue("no_cupti"));
+    EXPECT_EQ(state("callbacks"), "absent");
+    EXPECT_EQ(value("SELECT name FROM device"), "Made-up GPU"); // what is there is told
+}
+
+TEST_F(MadeUpCuda, ALibcuptiThatIsTooOld) {
+    shop.variables["GRAPHDOCTOR_CUPTI"] = GD_MADE_UP_OLD_CUPTI;
+    const ProgramEnd end = record();
+    expectUnharmed(end);
+    ASSERT_EQ(ownLines(end.err).size(), 1u) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("is too old"));
+    EXPECT_EQ(state("callbacks"), "absent");
+}
+
+TEST_F(MadeUpCuda, NoVisibleDevice) {
+    const ProgramEnd end = record({"env", "CUDA_VISIBLE_DEVICES=", GD_MADE_UP_JOB});
+    EXPECT_EQ(end.status, 5) << end.err;
+    EXPECT_EQ(end.out, "cuInit: 100\n");
+    EXPECT_TRUE(fs::exists(shop.path("x.gdt")));
+}
+
+TEST_F(MadeUpCuda, AJobThatUnsetsOurVariables) {
+    for (const char* variable : {"GRAPHDOCTOR_SPOOL", "CUDA_INJECTION64_PATH"}) {
+        const ProgramEnd end = record({"env", "-u", variable, GD_MADE_UP_JOB});
+        expectUnharmed(end);
+        EXPECT_TRUE(hasIssue("no_runtime_seen")) << variable;
+    }
+}
+
+TEST_F(MadeUpCuda, AJobThatLoadsTheLibraryTwice) {
+    const ProgramEnd again = record({GD_MADE_UP_JOB, "load-again"});
+    expectUnharmed(again);
+    EXPECT_TRUE(ownLines(again.err).empty()) << again.err;
+    EXPECT_EQ(value("SELECT count(*) FROM replay"), "20");
+    // A copy is a library of its own; it finds CUPTI taken.
+    fs::copy_file(GD_COLLECTOR_LIBRARY, shop.path("copy.so"));
+    const ProgramEnd copy = record({GD_MADE_UP_JOB, "load-copy", shop.file("copy.so")});
+    expectUnharmed(copy);
+    EXPECT_EQ(value("SELECT count(*) FROM replay"), "20");
+}
+
+TEST_F(MadeUpCuda, ASpoolFolderThatDisappears) {
+    const ProgramEnd end = record({GD_MADE_UP_JOB, "remove-spool"});
+    expectUnharmed(end);
+    EXPECT_THAT(end.err, HasSubstr("graphdoctor")) << "says that there is nothing to report";
+}
+
+TEST_F(MadeUpCuda, AMemoryFileSystemOfOneMebibyte) {
+    // Its own mount namespace, where that is allowed.
+    if (shop.run({"unshare", "-m", "true"}).status != 0)
+        GTEST_SKIP() << "no mount namespace of one's own here";
+    shop.variables["XDG_RUNTIME_DIR"] = "";
+    const ProgramEnd end
+        = shop.run({"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m none /dev/shm && exec \"$@\"",
+            "sh", GD_GRAPHDOCTOR, "run", "-o", shop.file("x.gdt"), "--", GD_MADE_UP_JOB});
+    expectUnharmed(end);
+    EXPECT_EQ(value("SELECT count(*) FROM replay"), "20");
+    EXPECT_TRUE(hasIssue("ring_place"));
+}
+
+} // namespace

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/scalar_series.h"
+#include "tests/unit/facts/facts_test_support.h"
+
+#include <bit>
+
+namespace gd::facts {
+namespace {
+
+std::uint64_t real(float value) {
+    return std::bit_cast<std::uint32_t>(value);
+}
+
+TEST(ScalarSeries, ReadsIntegersAndReals) {
+    const auto steps = changingSeries({4, 4}, {1, 2, 3});
+    ASSERT_TRUE(steps);
+    EXPECT_EQ(steps->text, "1, 2, 3");
+    EXPECT_EQ(steps->frozenText, "4");
+    EXPECT_TRUE(steps->hasTrend);
+    EXPECT_EQ(steps->distinct, 3u);
+    const auto rate = changingSeries({4, real(0.01F)}, {real(0.1F), real(0.05F), real(0.07F)});
+    ASSERT_TRUE(rate);
+    EXPECT_EQ(rate->text, "0.1, 0.05, 0.07");
+    EXPECT_EQ(rate->frozenText, "0.01");
+    EXPECT_FALSE(rate->hasTrend);
+    const auto wide = changingSeries({8, std::bit_cast<std::uint64_t>(0.3)},
+        {std::bit_cast<std::uint64_t>(0.5), std::bit_cast<std::uint64_t>(0.4)});
+    ASSERT_TRUE(wide);
+    EXPECT_EQ(wide->text, "0.5, 0.4");
+    EXPECT_EQ(wide->bytes, 8);
+}
+
+TEST(ScalarSeries, TakesOutTheHalfThatChanges) {
+    // struct { float decay; int step; }
+    const auto pack = [](float decay, std::uint64_t step) { return real(decay) | step << 32; };
+    const auto step = changingSeries({8, pack(0.9F, 9)}, {pack(0.9F, 1), pack(0.9F, 2), pack(0.9F, 3)});
+    ASSERT_TRUE(step);
+    EXPECT_EQ(step->offset, 4);
+    EXPECT_EQ(step->bytes, 4);
+    EXPECT_EQ(step->text, "1, 2, 3");
+    EXPECT_EQ(step->frozenText, "9");
+    const auto decay = changingSeries({8, pack(0.9F, 7)}, {pack(0.5F, 7), pack(0.6F, 7)});
+    ASSERT_TRUE(decay);
+    EXPECT_EQ(decay->offset, 0);
+    EXPECT_EQ(decay->text, "0.5, 0.6");
+}
+
+TEST(ScalarSeries, SaysNothingOfConstantsSettledValuesAndAddresses) {
+    EXPECT_FALSE(changingSeries({4, 1}, {1, 1, 1}));
+    EXPECT_FALSE(changingSeries({4, 5}, {1, 2, 5, 5, 5})) << "tuned during warm-up, then settled";
+    EXPECT_FALSE(changingSeries({8, 0x7f00'1234'0000}, {0x7f00'1234'1000, 0x7f00'1234'2000}));
+    EXPECT_TRUE(changingSeries({4, 5}, {1, 2, 4, 4, 5}));
+    EXPECT_FALSE(changingSeries({4, 5}, {0x55d0'1201, 0x7ffd'5501, 0x7ffe'0001})) << "padding";
+    EXPECT_TRUE(changingSeries({8, 0}, {0x10'0000'0001, 0x10'0000'1001, 0x10'0000'2001})) << "equal steps";
+}
+
+// A graph of two kernels, replayed four times; the second gets a host value as parameter 1.
+class FrozenScalarTest : public testing::Test {
+protected:
+    FrozenScalarTest() {
+        trace.capturedGraph(1, 1000, 2000, {"forward", "adam"}, "step/cycle");
+        for (int i = 0; i < 4; ++i)
+            trace.replay(1, 3000 + 100 * i, 3010 + 100 * i, 3020 + 100 * i, 3080 + 100 * i);
+    }
+    void run(int number, std::initializer_list<const char*> kernels, std::int64_t set) {
+        std::int64_t at = 10 * number;
+        for (const std::string kernel : kernels) {
+            ++launches;
+            trace.sql("INSERT INTO eager_launch SELECT 1, " + std::to_string(launches) + ", "
+                + std::to_string(at++) + ", 1, 7, n.shape_id, "
+                + (kernel == "adam" ? std::to_string(set) : "NULL")
+                + ", NULL FROM graph_node AS n WHERE n.name = '" + kernel
+                + "' AND n.exec_id IS NULL LIMIT 1");
+        }
+        word("launch_scalar", set, number);
+    }
+    void word(const std::string& table, std::int64_t id, std::int64_t value) {
+        trace.sql("INSERT INTO " + table + " VALUES (1, " + std::to_string(id) + ", 1, 0, 4, "
+            + std::to_string(value) + ")");
+    }
+    void frozenAt(std::int64_t value) {
+        word("node_scalar",
+            trace.number("SELECT node_id FROM graph_node WHERE name = 'adam' AND exec_id IS NULL"), value);
+    }
+
+    TraceBuilder trace;
+    int launches = 0;
+};
+
+TEST_F(FrozenScalarTest, FindsTheStepThatStandsStill) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"forward", "adam"}, i);
+    frozenAt(4);
+    build(trace);
+    EXPECT_EQ(
+        trace.text("SELECT node_name || ' ' || param || ' ' || frozen_text || ' of ' || eager_text || ' ' "
+                   "|| replays || ' ' || confidence || ' ' || graph_name FROM frozen_scalar WHERE known"),
+        "adam 1 4 of 1, 2, 3 4 high step/cycle");
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 1);
+}
+
+TEST_F(FrozenScalarTest, RunsOfOtherKernelsAreNoReference) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"adam"}, i); // never after the forward kernel
+    frozenAt(4);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known"), 0);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 1);
+}
+
+TEST_F(FrozenScalarTest, UpdatedExecutablesAreNotFrozen) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"forward", "adam"}, i);
+    frozenAt(4);
+    trace.call(1, GD_API_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS, 2500, 2510, {.object = 1});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 0);
+}
+
+TEST_F(FrozenScalarTest, AConstantIsNone) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"forward", "adam"}, 1);
+    trace.sql("DELETE FROM launch_scalar WHERE value <> 1");
+    frozenAt(1);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 0);
+}
+
+} // namespace
+} // namespace gd::facts
