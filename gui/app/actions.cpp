@@ -56,6 +56,7 @@ void MainWindow::makeActions() {
         [this] { m_timeline->areaOfSelection(); });
     addKey(select, tr("Collapse or expand the process of the row"), {Qt::Key_C},
         [this] { m_timeline->toggleProcess(); });
+    addKey(select, tr("Graph of the selected replay or kernel"), {Qt::Key_G}, [this] { showGraph(); });
     addKey(select, tr("Clear the selection"), {Qt::Key_Escape}, [this] {
         m_timeline->clearSelection();
         m_timeline->setFocus();
@@ -90,7 +91,7 @@ void MainWindow::makeActions() {
     addKey(panels, tr("Copy the statistics as CSV"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C)},
         [this] { m_stats->copyCsv(); });
     for (QDockWidget* dock : {static_cast<QDockWidget*>(m_findings), static_cast<QDockWidget*>(m_details),
-             static_cast<QDockWidget*>(m_stats), m_issuesDock}) {
+             static_cast<QDockWidget*>(m_stats), static_cast<QDockWidget*>(m_graph), m_issuesDock}) {
         for (QAction* entry : menuBar()->actions()) {
             if (entry->text() == panels)
                 entry->menu()->addAction(dock->toggleViewAction());

@@ -27,6 +27,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     , m_findings(new FindingsDock(this))
     , m_details(new DetailsDock(this))
     , m_stats(new StatsDock(this))
+    , m_graph(new GraphDock(theme != nullptr ? theme : &Theme::of(palette()), this))
     , m_state(new QLabel)
     , m_forced(theme) {
     setWindowTitle(tr("GraphDoctor"));
@@ -59,6 +60,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     addDockWidget(Qt::BottomDockWidgetArea, m_issuesDock);
     tabifyDockWidget(m_findings, m_issuesDock);
     tabifyDockWidget(m_details, m_stats);
+    tabifyDockWidget(m_details, m_graph);
     m_details->raise();
     m_issuesDock->hide();
     m_findings->raise();
@@ -95,6 +97,11 @@ void MainWindow::connectDocks() {
         m_stats->count(m_timeline->layout().rows(), area->first, area->second, m_session->names());
         m_stats->raise();
     });
+    connect(m_graph->view(), &GraphView::picked, this, [this](std::size_t node) {
+        const TimeScale& scale = m_timeline->scale();
+        if (m_session)
+            m_session->requestNode(m_graph->view()->graph(), node, scale.nsAt(m_timeline->plotWidth() / 2.0));
+    });
     connect(m_search, &SearchBar::found, m_timeline, &TimelineView::selectEvent);
     connect(m_search, &SearchBar::rowFilterChanged, m_timeline, &TimelineView::setFilter);
     connect(m_search, &SearchBar::left, m_timeline, qOverload<>(&QWidget::setFocus));
@@ -123,6 +130,7 @@ void MainWindow::openTrace(const QString& path) {
     m_findings->setReport(nullptr);
     m_minimap->setReport(nullptr);
     m_stats->clear();
+    m_graph->setReason(tr("Select a replay, or a kernel of one, and press G to see its graph."));
     m_search->setTrace(nullptr, nullptr);
     m_details->setRows({});
     m_timeline->setTrace({}, m_session->names());
@@ -153,6 +161,18 @@ void MainWindow::connectSession() {
             if (event == m_timeline->selectedEvent())
                 m_details->setRows(rows);
         });
+    connect(session, &TraceSession::graphReady, m_graph, &GraphDock::setGraph);
+    connect(session, &TraceSession::graphRefused, m_graph, &GraphDock::setReason);
+    connect(session, &TraceSession::nodeFound, this, [this](qint64 kernel, qint64 startNs) {
+        const GraphPtr& graph = m_graph->view()->graph();
+        const EventKey event = graph && kernel >= 0
+            ? m_timeline->findEvent(graph->process, "kernel", kernel, startNs)
+            : EventKey();
+        if (event)
+            m_timeline->selectEvent(event);
+        else
+            statusBar()->showMessage(tr("No replay in this trace recorded this node by itself"), 8000);
+    });
     connect(session, &TraceSession::finished, this, [this] {
         m_loaded = true;
         std::size_t events = 0;
@@ -239,6 +259,14 @@ bool MainWindow::showStep(qint64 number) {
         }
     }
     return false;
+}
+
+void MainWindow::showGraph() {
+    m_graph->show();
+    m_graph->raise();
+    if (m_session && m_timeline->selectedEvent())
+        m_session->requestGraph(m_timeline->selectedEvent());
+    m_graph->view()->setFocus();
 }
 
 void MainWindow::chooseTrace() {

@@ -4,6 +4,7 @@
 #include "gui/app/search_bar.h"
 #include "gui/docks/details_dock.h"
 #include "gui/docks/findings_dock.h"
+#include "gui/docks/graph_dock.h"
 #include "gui/docks/stats_dock.h"
 #include "gui/timeline/minimap.h"
 #include "gui/timeline/timeline_view.h"
@@ -38,6 +39,7 @@ public:
     TimelineView* timeline() { return m_timeline; }
     FindingsDock* findings() { return m_findings; }
     DetailsDock* details() { return m_details; }
+    GraphDock* graph() { return m_graph; }
     StatsDock* statistics() { return m_stats; }
     SearchBar* search() { return m_search; }
     Minimap* minimap() { return m_minimap; }
@@ -65,6 +67,7 @@ private:
     void addIssue(const QString& sentence, bool grave);
     void takeReport(const ReportPtr& report);
     void showEmptyState();
+    void showGraph(); // of the selected event
     void chooseTrace();
     void showShortcuts();
     void openSource(const QString& file, qint64 line);
@@ -87,6 +90,7 @@ private:
     FindingsDock* m_findings;
     DetailsDock* m_details;
     StatsDock* m_stats;
+    GraphDock* m_graph;
     QLabel* m_state; // in the status bar
     const Theme* m_forced;
 };

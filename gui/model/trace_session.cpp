@@ -112,4 +112,33 @@ void TraceSession::requestDetails(const EventKey& event) {
     });
 }
 
+void TraceSession::requestGraph(const EventKey& event) {
+    m_thread.start([this, event] {
+        if (m_stop || !m_work->trace)
+            return;
+        const TrackRow::Place place = event.row->place(event.in().row(event.index));
+        auto graph = readGraphOf(m_work->trace->db(), place.table, place.rowId);
+        if (!graph) {
+            post([this, text = QString::fromStdString(graph.error().message)] { emit graphRefused(text); });
+            return;
+        }
+        post([this, shared = std::make_shared<const GraphDrawing>(std::move(graph).value())] {
+            emit graphReady(shared);
+        });
+    });
+}
+
+void TraceSession::requestNode(
+    const std::shared_ptr<const GraphDrawing>& graph, std::size_t node, std::int64_t nearNs) {
+    m_thread.start([this, graph, node, nearNs] {
+        if (m_stop || !m_work->trace)
+            return;
+        const auto kernel = kernelOfNode(m_work->trace->db(), *graph, node, nearNs);
+        const bool found = kernel && *kernel;
+        post([this, id = found ? (*kernel)->first : -1, start = found ? (*kernel)->second : 0] {
+            emit nodeFound(id, start);
+        });
+    });
+}
+
 } // namespace gd::gui

@@ -5,6 +5,7 @@
 #include "analyzer/rules/rule_set.h"
 #include "analyzer/store/trace.h"
 #include "gui/model/details.h"
+#include "gui/model/graph_drawing.h"
 #include "gui/model/load_tracks.h"
 #include "gui/model/name_table.h"
 
@@ -43,6 +44,11 @@ public:
     // Answered by detailsReady() with the same key.
     void requestDetails(const EventKey& event);
 
+    // Answered by graphReady() or graphRefused().
+    void requestGraph(const EventKey& event);
+    // The event of a node nearest to a time; answered by nodeFound(), with kernel -1 when none was recorded.
+    void requestNode(const std::shared_ptr<const GraphDrawing>& graph, std::size_t node, std::int64_t nearNs);
+
     std::shared_ptr<const NameTable> names() const { return m_names; }
 
 signals:
@@ -53,6 +59,9 @@ signals:
     void noted(const QString& sentence); // what could not be shown, while the rest goes on
     void failed(const QString& sentence); // nothing more follows but finished()
     void finished(); // everything that open() starts is done
+    void graphReady(const std::shared_ptr<const gd::gui::GraphDrawing>& graph);
+    void graphRefused(const QString& sentence);
+    void nodeFound(qint64 kernel, qint64 startNs);
     void detailsReady(const gd::gui::EventKey& event, const std::vector<gd::gui::DetailRow>& rows);
 
 private:

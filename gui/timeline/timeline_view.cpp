@@ -203,6 +203,23 @@ void TimelineView::selectEvent(const EventKey& event) {
     emit eventSelected(event);
 }
 
+EventKey TimelineView::findEvent(
+    std::int64_t process, const std::string& table, std::int64_t rowId, std::int64_t startNs) const {
+    for (const RowPtr& row : m_layout.rows()) {
+        if (row->process != process || row->kind == RowKind::comm)
+            continue;
+        for (std::size_t l = 0; l < row->lanes.size(); ++l) {
+            const Lane& lane = *row->lanes[l];
+            for (std::size_t i = lane.lowerBound(startNs); i < lane.size() && lane.start(i) == startNs; ++i) {
+                const TrackRow::Place place = row->place(lane.row(i));
+                if (place.rowId == rowId && place.table == table)
+                    return {row, l, i};
+            }
+        }
+    }
+    return {};
+}
+
 void TimelineView::stepEvent(int direction) {
     if (!m_selected) {
         stepRow(0);

@@ -46,6 +46,9 @@ public:
     int rowsTop() const; // y of the first row
     // The event under a position of the viewport.
     EventKey itemAt(const QPoint& position) const;
+    // The event of a table's row that starts at this time, on the rows of a process; none: it is not drawn.
+    EventKey findEvent(
+        std::int64_t process, const std::string& table, std::int64_t rowId, std::int64_t startNs) const;
     // Waits until every strip of the present view is there.
     void settle();
 

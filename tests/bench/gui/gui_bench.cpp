@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <random>
 
 namespace {
@@ -71,13 +72,20 @@ std::vector<RowPtr> makeRows(std::size_t events, NameTable& names) {
     return rows;
 }
 
+// Processor time of this thread: what painting costs, also on a machine that others use.
+double threadMs() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
 double paintMs(TimelineView& view) {
     QImage image(view.viewport()->size() * view.devicePixelRatioF(), QImage::Format_ARGB32_Premultiplied);
     double best = 1e9;
     for (int i = 0; i < 5; ++i) {
-        const auto start = Clock::now();
+        const double start = threadMs();
         view.viewport()->render(&image);
-        best = std::min(best, msSince(start));
+        best = std::min(best, threadMs() - start);
     }
     return best;
 }
@@ -101,20 +109,23 @@ void benchView(const std::vector<RowPtr>& rows, const std::shared_ptr<NameTable>
     for (const double share : {1.0, 0.3, 0.1, 0.01, 1e-3, 1e-4, 1e-5}) {
         const auto span = static_cast<std::int64_t>(static_cast<double>(info.endNs) * share);
         const std::int64_t from = (info.endNs - span) / 2;
-        double detail = 1e9, paint = 0;
+        double detail = 1e9;
         for (int i = 0; i < 3; ++i) {
+            // Another scale each time: nothing of the strips before can be used again.
+            const int made = view.strips().made();
             const auto start = Clock::now();
-            view.showInterval(from + i * span / 100, from + i * span / 100 + span, 0);
+            view.showInterval(from, from + span + i * std::max<std::int64_t>(1, span / 50), 0);
             view.settle();
             detail = std::min(detail, msSince(start));
+            g_good = g_good && view.strips().made() > made;
         }
-        paint = paintMs(view);
+        const double paint = paintMs(view);
         std::printf(
             "  %9.3f %% of the trace: new detail %7.2f ms, paint %6.2f ms\n", share * 100, detail, paint);
         worstPaint = std::max(worstPaint, paint);
         worstDetail = std::max(worstDetail, detail);
     }
-    figure("  paint in the GUI thread, worst zoom", worstPaint, paintBudget, "ms");
+    figure("  paint in the GUI thread (processor time), worst zoom", worstPaint, paintBudget, "ms");
     figure("  new detail after a zoom, worst", worstDetail, 50, "ms");
     const int made = view.strips().made();
     for (int i = 0; i < 8; ++i)
