@@ -173,18 +173,20 @@ void Activity::contextSeen(CUcontext context, std::uint64_t id) noexcept {
     m_contextsSeen.store(seen + 1, std::memory_order_release);
 }
 
-void Activity::learnLegacyStream(CUcontext context, std::uint64_t id) noexcept {
+bool Activity::learnLegacyStream(CUcontext context, std::uint64_t id) noexcept {
     if (!m_started.load(std::memory_order_acquire) || cuptiApi().getStreamIdEx == nullptr) {
-        return;
+        return false;
+    }
+    std::uint32_t number = 0;
+    if (cuptiApi().getStreamIdEx(context, nullptr, 0, &number) != CUPTI_SUCCESS || number == 0) {
+        return false;
     }
     for (ContextName& name : m_contexts) {
-        std::uint32_t number = 0;
-        if (name.id.load(std::memory_order_relaxed) == id
-            && name.legacyStream.load(std::memory_order_relaxed) == 0
-            && cuptiApi().getStreamIdEx(context, nullptr, 0, &number) == CUPTI_SUCCESS) {
+        if (name.id.load(std::memory_order_relaxed) == id) {
             name.legacyStream.store(number, std::memory_order_relaxed);
         }
     }
+    return true;
 }
 
 std::uint64_t Activity::streamName(std::uint32_t cuptiContext, std::uint32_t cuptiStream) noexcept {

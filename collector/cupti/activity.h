@@ -46,7 +46,8 @@ public:
     void contextSeen(CUcontext context, std::uint64_t id) noexcept;
     /// Asks for the number of a context's legacy stream, on a thread where the context is current and so
     /// alive.
-    void learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
+    /// False: CUPTI does not tell, perhaps not yet.
+    bool learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
     void flush() noexcept;
 

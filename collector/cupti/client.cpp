@@ -327,9 +327,11 @@ void Client::contextUsed(CUcontext context, std::uint64_t contextId) noexcept {
         || session::sink::openCaptures() != 0) {
         return;
     }
-    m_lastContextUsed.store(contextId, std::memory_order_relaxed);
-    if (m_objects.firstUse(context)) {
-        Activity::instance().learnLegacyStream(context, contextId);
+    // CUPTI may know the stream only after the context's first work: asked again at later calls, not for
+    // ever.
+    if (!m_objects.wantsLegacyStream(context) || Activity::instance().learnLegacyStream(context, contextId)) {
+        m_objects.legacyStreamKnown(context);
+        m_lastContextUsed.store(contextId, std::memory_order_relaxed);
     }
 }
 

@@ -3,8 +3,6 @@
 
 #include "collector/raw/records_api.h"
 
-#include <utility>
-
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +18,8 @@ constexpr std::uint64_t kContextShift = 20;
 constexpr std::uint64_t kPerThread = std::uint64_t{1} << 30;
 constexpr std::uint64_t kUnknown = std::uint64_t{1} << 31;
 
+constexpr std::uint32_t kLegacyTries = 200;
+
 std::uint64_t perThreadStream() {
     thread_local const std::uint64_t id = kPerThread | static_cast<std::uint64_t>(syscall(SYS_gettid));
     return id;
@@ -34,7 +34,7 @@ std::uint64_t Objects::contextCreated(CUcontext context, std::uint32_t device) n
         return 0;
     }
     if (entry->id == 0) {
-        *entry = {m_nextContext++, device, false};
+        *entry = {m_nextContext++, device, kLegacyTries};
     }
     return entry->id;
 }
@@ -49,10 +49,21 @@ std::uint64_t Objects::context(CUcontext context, std::uint32_t& device) noexcep
     return entry->id;
 }
 
-bool Objects::firstUse(CUcontext context) noexcept {
+bool Objects::wantsLegacyStream(CUcontext context) noexcept {
     const SpinGuard guard(m_lock);
     ContextEntry* entry = context != nullptr ? m_contexts.find(key(context)) : nullptr;
-    return entry != nullptr && !std::exchange(entry->isUsed, true);
+    if (entry == nullptr || entry->legacyTries == 0) {
+        return false;
+    }
+    --entry->legacyTries;
+    return true;
+}
+
+void Objects::legacyStreamKnown(CUcontext context) noexcept {
+    const SpinGuard guard(m_lock);
+    if (ContextEntry* entry = context != nullptr ? m_contexts.find(key(context)) : nullptr) {
+        entry->legacyTries = 0;
+    }
 }
 
 std::uint64_t Objects::contextDestroyed(CUcontext context) noexcept {

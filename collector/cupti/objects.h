@@ -38,8 +38,9 @@ public:
     /// 0 when unknown. `device` is set when known.
     std::uint64_t context(CUcontext context, std::uint32_t& device) noexcept;
     std::uint64_t contextDestroyed(CUcontext context) noexcept;
-    /// True once for each context that is known.
-    bool firstUse(CUcontext context) noexcept;
+    /// True for a known context until legacyStreamKnown(), some hundred times.
+    bool wantsLegacyStream(CUcontext context) noexcept;
+    void legacyStreamKnown(CUcontext context) noexcept;
 
     /// The id of CUPTI's stream number in a context of ours.
     static std::uint64_t streamNumber(std::uint64_t context, std::uint32_t cuptiId) noexcept;
@@ -71,7 +72,7 @@ private:
     struct ContextEntry {
         std::uint64_t id;
         std::uint32_t device;
-        bool isUsed;
+        std::uint32_t legacyTries; ///< left
     };
 
     session::SpinLock m_lock;
