@@ -19,10 +19,11 @@ ApiClass apiClassFrom(std::string_view word) {
 }
 
 KnownCall knownCallFrom(std::string_view name) {
-    static constexpr std::array<std::pair<std::string_view, KnownCall>, 10> kCalls{
+    static constexpr std::array<std::pair<std::string_view, KnownCall>, 12> kCalls{
         {{"cuStreamBeginCapture", KnownCall::beginCapture},
             {"cuStreamBeginCaptureToGraph", KnownCall::beginCapture},
             {"cuStreamEndCapture", KnownCall::endCapture}, {"cuStreamWaitEvent", KnownCall::waitEvent},
+            {"cuEventRecord", KnownCall::recordEvent}, {"cuEventRecordWithFlags", KnownCall::recordEvent},
             {"cuMemcpyHtoD", KnownCall::copyToDevice}, {"cuMemsetD8", KnownCall::fill},
             {"cuMemsetD8Async", KnownCall::fill},
             {"cuGraphExecKernelNodeSetParams", KnownCall::execNodeParams},

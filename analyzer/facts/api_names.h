@@ -15,6 +15,7 @@ enum class KnownCall : std::uint8_t {
     beginCapture,
     endCapture,
     waitEvent,
+    recordEvent,
     copyToDevice,
     fill,
     execNodeParams

@@ -96,8 +96,11 @@ Result<void> buildCommLifetime(FactContext& context) {
                 capture == nullptr ? std::nullopt : orNull(capture->beginStackId),
                 orNull(comm.destroyStackId), orNull(comm.destroyThreadId), holders.goneNs,
                 version == versions.end() ? std::nullopt : std::optional(version->second),
-                process.covered("comm_ops", comm.createdNs, comm.destroyStartNs.value_or(process.endNs))
-                    != CoverageState::absent));
+                // What was seen to hold it is there, whatever was missed before.
+                (comm.destroyStartNs && holders.execs + holders.graphs > 0)
+                    || process.covered(
+                           "comm_ops", comm.createdNs, comm.destroyStartNs.value_or(process.endNs))
+                        != CoverageState::absent));
         }
     }
     return {};

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/facts.h"
 
+#include "analyzer/facts/capture_risk.h"
 #include "analyzer/facts/passes.h"
+#include "analyzer/facts/rank_divergence.h"
+#include "analyzer/facts/recapture.h"
 #include "analyzer/schema/schema_sql.h"
 
 #include <regex>
@@ -48,6 +51,9 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildFallback(context));
     GD_TRY(buildNccl(context));
     GD_TRY(buildCommLifetime(context));
+    GD_TRY(buildRecapture(context));
+    GD_TRY(buildCaptureRisk(context));
+    GD_TRY(buildRankDivergence(context));
     return buildVitalSigns(context);
 }
 

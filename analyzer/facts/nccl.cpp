@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace gd::facts {
@@ -11,7 +12,12 @@ namespace {
 struct Bytes {
     std::int64_t ops = 0;
     std::int64_t messageBytes = 0;
-    double wireBytes = 0;
+    double wireBytes = 0; // meaningful when the number of ranks is known
+    bool ranksKnown = true;
+
+    std::optional<std::int64_t> wire() const {
+        return ranksKnown ? std::optional<std::int64_t>(std::llround(wireBytes)) : std::nullopt;
+    }
 };
 
 using BytesByComm = std::map<std::int64_t, Bytes>;
@@ -38,10 +44,11 @@ std::int64_t ranksOf(const ProcessData& process, std::int64_t commHash) {
 }
 
 void add(const ProcessData& process, const CommOp& op, Bytes& bytes) {
+    const std::int64_t ranks = ranksOf(process, op.commHash);
     ++bytes.ops;
     bytes.messageBytes += op.messageBytes;
-    bytes.wireBytes
-        += static_cast<double>(op.messageBytes) * wireFactor(op.kind, ranksOf(process, op.commHash));
+    bytes.ranksKnown = bytes.ranksKnown && ranks != 0;
+    bytes.wireBytes += static_cast<double>(op.messageBytes) * wireFactor(op.kind, ranks);
 }
 
 // Bytes of one replay, by capture.
@@ -59,8 +66,28 @@ struct StepBytes {
     std::int64_t eagerBytes = 0;
     std::int64_t graphOps = 0;
     std::int64_t eagerOps = 0;
+    std::int64_t eagerCollectives = 0;
+    std::int64_t eagerBetween = 0; // collectives before the last launch of a graph in the step
     const CommOp* largest = nullptr;
+
+    const char* eagerKind() const {
+        return eagerOps == 0        ? "none"
+            : eagerCollectives == 0 ? "point_to_point"
+            : eagerBetween == 0     ? "after_graphs"
+                                    : "between_graphs";
+    }
 };
+
+// When the last graph of each step was launched; the smallest time where none was.
+std::vector<std::int64_t> lastLaunches(const ProcessData& process) {
+    std::vector<std::int64_t> result(process.steps.size(), std::numeric_limits<std::int64_t>::min());
+    for (const Replay& replay : process.replays) {
+        if (replay.step >= 0)
+            result[static_cast<std::size_t>(replay.step)]
+                = std::max(result[static_cast<std::size_t>(replay.step)], replay.launchStartNs);
+    }
+    return result;
+}
 
 // Time per step in which only single-launch communication ran on a device.
 std::vector<std::optional<std::int64_t>> exposedEager(
@@ -100,7 +127,7 @@ public:
                 continue;
             for (const auto& [comm, sum] : bytes->second) {
                 GD_TRY(m_replay.runWith(process.processId, exec.execId, comm, sum.ops, sum.messageBytes,
-                    static_cast<std::int64_t>(std::llround(sum.wireBytes)), exec.replays.size()));
+                    sum.wire(), exec.replays.size()));
                 for (const std::int32_t index : exec.replays) {
                     const Replay& replay = process.replays[static_cast<std::size_t>(index)];
                     if (replay.step < 0 || replay.result != 0)
@@ -111,6 +138,7 @@ public:
                 }
             }
         }
+        const std::vector<std::int64_t> lastLaunch = lastLaunches(process);
         for (const CommOp& op : process.commOps) {
             const std::int32_t index = op.captureId == 0 ? process.stepAt(op.timeNs) : -1;
             if (index < 0)
@@ -118,6 +146,10 @@ public:
             StepBytes& step = steps[static_cast<std::size_t>(index)][op.commHash];
             step.eagerBytes += op.messageBytes;
             ++step.eagerOps;
+            if (op.kind != "send" && op.kind != "recv") {
+                ++step.eagerCollectives;
+                step.eagerBetween += op.timeNs < lastLaunch[static_cast<std::size_t>(index)] ? 1 : 0;
+            }
             if (step.largest == nullptr || op.messageBytes > step.largest->messageBytes)
                 step.largest = &op;
         }
@@ -144,7 +176,7 @@ private:
                 const CommOp* largest = bytes.largest;
                 GD_TRY(m_step.runWith(process.processId, comm, orNull(ranksOf(process, comm)), step.step,
                     step.steady(), step.startNs, step.endNs, bytes.graphBytes, bytes.eagerBytes,
-                    bytes.graphOps, bytes.eagerOps, share,
+                    bytes.graphOps, bytes.eagerOps, bytes.eagerKind(), share,
                     largest == nullptr ? std::nullopt : orNull(largest->stackId),
                     largest == nullptr ? std::nullopt : orNull(std::int64_t{largest->threadId}),
                     process.complete("comm_ops", step.startNs, step.endNs)));
@@ -163,7 +195,7 @@ private:
 Result<void> buildNccl(FactContext& context) {
     GD_TRY_ASSIGN(auto replay, context.db.prepare("INSERT INTO nccl_replay VALUES (?, ?, ?, ?, ?, ?, ?)"));
     GD_TRY_ASSIGN(auto step,
-        context.db.prepare("INSERT INTO nccl_step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+        context.db.prepare("INSERT INTO nccl_step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     NcclPass pass(context, std::move(replay), std::move(step));
     for (const ProcessData& process : context.raw.processes)
         GD_TRY(pass.write(process));

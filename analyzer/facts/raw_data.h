@@ -182,6 +182,7 @@ struct CommOp {
     std::int64_t groupId = 0;
     std::int64_t stackId = 0;
     std::int32_t threadId = 0;
+    std::int32_t peer = -1; // root or peer, -1 = none or unknown
 };
 
 struct Comm {

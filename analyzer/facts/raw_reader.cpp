@@ -390,7 +390,7 @@ Result<void> RawReader::readMemory() {
 Result<void> RawReader::readCommunication() {
     GD_TRY(eachRow(
         "SELECT process_id, op_id, comm_hash, kind, count, message_bytes, stream_id, thread_id, time_ns, "
-        "capture_id, group_id, stack_id FROM nccl_op ORDER BY process_id, time_ns, op_id",
+        "capture_id, group_id, stack_id, coalesce(peer, -1) FROM nccl_op ORDER BY process_id, time_ns, op_id",
         [&](Statement& row) {
             ProcessData* data = process(row.int64(0));
             if (data == nullptr)
@@ -407,6 +407,7 @@ Result<void> RawReader::readCommunication() {
             op.captureId = row.int64(9);
             op.groupId = row.int64(10);
             op.stackId = row.int64(11);
+            op.peer = int32(row, 12);
         }));
     return eachRow(
         "SELECT process_id, comm_hash, nranks, rank, created_ns, destroy_start_ns, destroy_end_ns, "

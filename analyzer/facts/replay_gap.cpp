@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/comm_peers.h"
+#include "analyzer/facts/device_wait.h"
 #include "analyzer/facts/names.h"
 #include "analyzer/facts/passes.h"
 
@@ -7,9 +9,6 @@
 
 namespace gd::facts {
 namespace {
-
-// Host and device clocks of one machine agree this well unless something else was measured.
-constexpr std::int64_t kClockUncertaintyNs = 2'000;
 
 enum Part { hostSync, execUpdate, data, hostOther, launchCall, event, peer, nccl, unknown, partCount };
 constexpr std::array<const char*, partCount> kCauses{
@@ -24,7 +23,7 @@ struct Gap {
     std::array<const ApiCall*, partCount> calls{}; // longest call of a part
     std::array<std::int64_t, partCount> longestNs{};
     const ApiCall* sync = nullptr;
-    std::string waitsFor; // stream of an event
+    std::string waitsFor; // stream, rank or collective that the device waited for
 };
 
 Part partOf(const ApiCall& call) {
@@ -55,8 +54,10 @@ void add(Gap& gap, Part part, std::int64_t ns, const ApiCall* call) {
 
 class GapFinder {
 public:
-    GapFinder(const FactContext& context, const ProcessData& process, const DeviceTimeline& timeline)
-        : m_raw(context.raw)
+    GapFinder(const RawData& raw, const DeviceWaits& waits, const ProcessData& process,
+        const DeviceTimeline& timeline)
+        : m_raw(raw)
+        , m_waits(waits)
         , m_process(process)
         , m_timeline(timeline) { }
 
@@ -166,26 +167,32 @@ private:
 
     // The launch was there in time: what did the device wait for?
     Part waitPart(Gap& gap) const {
-        const ApiCall* wait = nullptr;
-        m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
-            [&](const ApiCall& call) {
-                if (call.known == KnownCall::waitEvent && call.streamId == gap.replay->streamId
-                    && call.startNs >= gap.before->launchEndNs)
-                    wait = &call;
-            });
-        if (wait != nullptr) {
-            gap.calls[event] = wait;
+        const DeviceWait wait = m_waits.before(*gap.replay, gap.startNs, gap.before->launchEndNs);
+        gap.waitsFor = wait.detail;
+        switch (wait.cause) {
+        case DeviceWait::Cause::event:
+            gap.calls[event] = wait.call;
             return event;
+        case DeviceWait::Cause::peer:
+            return peer;
+        case DeviceWait::Cause::communication:
+            return nccl;
+        case DeviceWait::Cause::unknown:
+            break;
         }
         return unknown;
     }
 
     const RawData& m_raw;
+    const DeviceWaits& m_waits;
     const ProcessData& m_process;
     const DeviceTimeline& m_timeline;
 };
 
 std::optional<std::string> causeDetail(const RawData& raw, const Gap& gap, Part cause) {
+    const bool isWait = cause == event || cause == peer || cause == nccl;
+    if (isWait && !gap.waitsFor.empty())
+        return gap.waitsFor;
     if (gap.calls[cause] == nullptr)
         return std::nullopt;
     return raw.apiName(gap.calls[cause]->apiId);
@@ -242,9 +249,11 @@ Result<void> buildReplayGap(FactContext& context) {
             "INSERT INTO replay_gap VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     GapWriter writer(context, std::move(insert));
+    const CommPeers peers(context.raw);
     for (const ProcessData& process : context.raw.processes) {
+        const DeviceWaits waits(peers, process);
         for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
-            for (const Gap& gap : GapFinder(context, process, timeline).find())
+            for (const Gap& gap : GapFinder(context.raw, waits, process, timeline).find())
                 GD_TRY(writer.write(process, timeline, gap));
         }
     }

@@ -104,12 +104,13 @@ std::set<std::uint64_t> knownWithoutNvtx(const std::vector<raw::CommOp>& ops) {
     return hashes;
 }
 
-std::uint32_t ranksOf(const std::vector<CommLife>& lives, std::uint64_t hash) {
+// The communicator whose call this is, with its ranks; nullptr = they were never told.
+const raw::Comm* commOf(const std::vector<CommLife>& lives, std::uint64_t hash) {
     for (const CommLife& life : lives) {
         if (life.created.hash == hash && life.created.nranks != 0)
-            return life.created.nranks;
+            return &life.created;
     }
-    return 0;
+    return nullptr;
 }
 
 // Bytes of a call. NVTX names an all-to-all's for one rank, and the number of ranks may have come later.
@@ -117,8 +118,76 @@ std::uint64_t messageBytes(const raw::CommOp& op, const std::vector<CommLife>& l
     const bool isAllToAll = op.kind == GD_RT_COMM_ALL_TO_ALL;
     if (op.dtype != raw::kByteDtype || !isAllToAll || op.messageBytes != 0)
         return op.messageBytes;
-    return op.count * ranksOf(lives, op.hash);
+    const raw::Comm* comm = commOf(lives, op.hash);
+    return comm == nullptr ? 0 : op.count * comm->nranks;
 }
+
+// A gather and a scatter as what they are made of; every other call as it is. Further parts get numbers of
+// their own, far above those of calls.
+std::vector<raw::CommOp> partsOf(const raw::CommOp& op, const std::vector<CommLife>& lives, bool& whole) {
+    if (op.kind != raw::kGatherKind && op.kind != raw::kScatterKind)
+        return {op};
+    const bool gathers = op.kind == raw::kGatherKind;
+    std::vector<raw::CommOp> parts{op};
+    parts[0].kind = gathers ? GD_RT_COMM_SEND : GD_RT_COMM_RECV;
+    const raw::Comm* comm = commOf(lives, op.hash);
+    whole = comm != nullptr;
+    if (comm == nullptr || static_cast<std::int64_t>(comm->rank) != op.peer)
+        return parts;
+    for (std::uint32_t rank = 0; rank < comm->nranks; ++rank) {
+        raw::CommOp part = op;
+        part.kind = gathers ? GD_RT_COMM_RECV : GD_RT_COMM_SEND;
+        part.peer = static_cast<std::int32_t>(rank);
+        part.op = op.op | static_cast<std::uint64_t>(rank + 1) << 40;
+        parts.push_back(part);
+    }
+    return parts;
+}
+
+class OpWriter {
+public:
+    OpWriter(ProcessImport& process, const std::vector<CommLife>& lives, Statement insert)
+        : m_process(process)
+        , m_lives(lives)
+        , m_insert(std::move(insert)) { }
+
+    Result<void> write(const raw::CommOp& call) {
+        bool whole = true;
+        for (const raw::CommOp& op : partsOf(call, m_lives, whole)) {
+            const std::uint64_t bytes = messageBytes(op, m_lives);
+            if (bytes == 0 && op.count != 0)
+                whole = false;
+            else
+                GD_TRY(writeRow(op, bytes));
+        }
+        m_incomplete += whole ? 0 : 1;
+        return {};
+    }
+
+    void reportIncomplete() {
+        if (m_incomplete != 0)
+            m_process.issues().dataLoss("unknown_communicator", m_incomplete,
+                fmt::format(
+                    "{} all-to-all, gather or scatter calls are not counted in full: the ranks of their "
+                    "communicator were not seen",
+                    m_incomplete));
+    }
+
+private:
+    Result<void> writeRow(const raw::CommOp& op, std::uint64_t bytes) {
+        m_process.noteStream(op.stream, op.device, op.timeNs);
+        return m_insert.runWith(m_process.processId(), bits(op.op), bits(op.hash), commKindName(op.kind),
+            bits(op.count), dtypeName(op.dtype), bits(bytes), valueIf(op.peer >= 0, op.peer),
+            idOrNull(op.stream), op.thread, m_process.time(op.timeNs), idOrNull(op.capture),
+            idOrNull(op.group), idOrNull(op.sequence), commSourceName(op.source),
+            m_process.stackId(op.stack));
+    }
+
+    ProcessImport& m_process;
+    const std::vector<CommLife>& m_lives;
+    Statement m_insert;
+    std::uint64_t m_incomplete = 0;
+};
 
 } // namespace
 
@@ -132,27 +201,12 @@ Result<void> importComm(ProcessImport& process) {
             "peer, stream_id, thread_id, time_ns, capture_id, group_id, sequence, source, stack_id) VALUES "
             "(?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    std::uint64_t unknownSize = 0;
+    OpWriter writer(process, lives, std::move(insert));
     for (const raw::CommOp& op : process.raw().commOps) {
-        if (op.source == static_cast<std::uint16_t>(raw::CommSource::NcclNvtx) && known.contains(op.hash))
-            continue;
-        const std::uint64_t bytes = messageBytes(op, lives);
-        if (bytes == 0 && op.count != 0) {
-            ++unknownSize;
-            continue;
-        }
-        const auto peer = valueIf(op.peer >= 0, op.peer);
-        process.noteStream(op.stream, op.device, op.timeNs);
-        GD_TRY(insert.runWith(process.processId(), bits(op.op), bits(op.hash), commKindName(op.kind),
-            bits(op.count), dtypeName(op.dtype), bits(bytes), peer, idOrNull(op.stream), op.thread,
-            process.time(op.timeNs), idOrNull(op.capture), idOrNull(op.group), idOrNull(op.sequence),
-            commSourceName(op.source), process.stackId(op.stack)));
+        if (op.source != static_cast<std::uint16_t>(raw::CommSource::NcclNvtx) || !known.contains(op.hash))
+            GD_TRY(writer.write(op));
     }
-    if (unknownSize != 0)
-        process.issues().dataLoss("unknown_communicator", unknownSize,
-            fmt::format(
-                "{} all-to-all calls are left out: how many ranks their communicator has was not seen",
-                unknownSize));
+    writer.reportIncomplete();
     return {};
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace gd::rules {
 namespace {
@@ -38,6 +39,8 @@ public:
         , m_locations(std::move(locations)) { }
 
     Result<void> readRanks();
+    // Which processes have no steps: what judges steps says nothing about them.
+    Result<void> readStepless();
     void runRule(const RuleFile& rule, std::span<const RuleParam> params);
     RuleRun finish();
 
@@ -48,7 +51,8 @@ private:
         std::string why; // what most of the others say, where the table has a column for it
     };
     Result<void> collect(const RuleFile& rule, std::span<const RuleParam> params,
-        const CoverageSummary::Verdict& verdict, RuleOutcome& outcome);
+        CoverageSummary::Verdict verdict, RuleOutcome& outcome);
+    Result<bool> judgesSteps(const std::vector<std::string>& tables);
     Result<std::optional<KnownRows>> knownRows(const std::string& table);
     Result<void> judgeKnown(const std::vector<std::string>& tables, RuleOutcome& outcome);
     void fail(const RuleFile& rule, RuleOutcome& outcome, const Error& error);
@@ -59,8 +63,21 @@ private:
     LocationFinder m_locations;
     std::map<base::ProcessId, base::RankId> m_ranks;
     std::map<std::string, std::optional<KnownRows>> m_knownRows;
+    std::set<std::int64_t> m_stepless;
     RuleRun m_run;
 };
+
+// Processes that a rule cannot judge, and in how many it can.
+void leaveOut(
+    const std::set<std::int64_t>& processes, std::string_view reason, CoverageSummary::Verdict& verdict) {
+    for (const std::int64_t process : processes) {
+        if (!verdict.blind.insert(process).second)
+            continue;
+        --verdict.seeing;
+        if (verdict.reason.empty())
+            verdict.reason = reason;
+    }
+}
 
 Result<void> Runner::readRanks() {
     GD_TRY_ASSIGN(
@@ -71,6 +88,34 @@ Result<void> Runner::readRanks() {
             return {};
         m_ranks.emplace(base::ProcessId(rows.int64(0)), base::RankId(rows.int64(1)));
     }
+}
+
+Result<void> Runner::readStepless() {
+    GD_TRY_ASSIGN(const bool hasSteps, m_db.hasTable("steady_state"));
+    if (!hasSteps)
+        return {};
+    GD_TRY_ASSIGN(Statement rows,
+        m_db.prepare("SELECT DISTINCT process_id FROM coverage WHERE state <> 'absent' AND process_id NOT IN "
+                     "(SELECT process_id FROM steady_state WHERE steps > 0)"));
+    while (true) {
+        GD_TRY_ASSIGN(const bool row, rows.step());
+        if (!row)
+            return {};
+        m_stepless.insert(rows.int64(0));
+    }
+}
+
+// A table of facts about steps has a column `steady`.
+Result<bool> Runner::judgesSteps(const std::vector<std::string>& tables) {
+    for (const std::string& table : tables) {
+        GD_TRY_ASSIGN(
+            Statement has, m_db.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = 'steady'"));
+        has.bind(1, table);
+        GD_TRY_ASSIGN(const bool marked, has.step());
+        if (marked || table == "steady_state")
+            return true;
+    }
+    return false;
 }
 
 void Runner::fail(const RuleFile& rule, RuleOutcome& outcome, const Error& error) {
@@ -110,11 +155,19 @@ void Runner::runRule(const RuleFile& rule, std::span<const RuleParam> params) {
 }
 
 Result<void> Runner::collect(const RuleFile& rule, std::span<const RuleParam> params,
-    const CoverageSummary::Verdict& verdict, RuleOutcome& outcome) {
+    CoverageSummary::Verdict verdict, RuleOutcome& outcome) {
     std::vector<std::string> tables;
     Result<Statement> prepared = m_db.prepareReadOnly(rule.query, &tables);
     if (!prepared)
         return located(rule, rule.query, prepared.error());
+    GD_TRY_ASSIGN(const bool ofSteps, judgesSteps(tables));
+    if (ofSteps && m_options.judgeNeeds && !rule.needs.empty()) {
+        leaveOut(m_stepless, "it judges steps in steady state, and none were found", verdict);
+        if (verdict.seeing == 0) {
+            outcome.reason = verdict.reason;
+            return {};
+        }
+    }
     Statement& statement = *prepared;
     Result<RowReader> reader = RowReader::open(statement, rule, params);
     if (!reader)
@@ -247,6 +300,7 @@ Result<RuleRun> runRules(Db& db, std::span<const RuleFile> rules, const RunOptio
     GD_TRY_ASSIGN(LocationFinder locations, LocationFinder::open(db, frames));
     Runner runner(db, options, std::move(coverage), std::move(locations));
     GD_TRY(runner.readRanks());
+    GD_TRY(runner.readStepless());
     limit.reset();
     for (const RuleFile& rule : rules)
         runner.runRule(rule, params.at(rule.id));

@@ -556,10 +556,10 @@ CREATE TABLE nvtx_range (
 CREATE TABLE nccl_comm (
   process_id INTEGER NOT NULL, -- process
   comm_hash INTEGER NOT NULL, -- equal on all ranks (bit pattern of a u64)
-  nranks INTEGER NOT NULL, -- ranks
+  nranks INTEGER NOT NULL, -- ranks, 0 = never told
   rank INTEGER NOT NULL, -- this process's rank in it
   device_id INTEGER, -- device
-  created_ns INTEGER NOT NULL, -- init returned
+  created_ns INTEGER NOT NULL, -- init returned; first use of one whose init did not name it
   created_stack_id INTEGER, -- where
   destroy_start_ns INTEGER, -- destroy, finalize or abort was entered, NULL never
   destroy_end_ns INTEGER, -- it returned, NULL never

@@ -325,7 +325,7 @@ CREATE TABLE nccl_replay (
   comm_hash INTEGER NOT NULL, -- communicator
   ops INTEGER NOT NULL, -- calls captured
   message_bytes INTEGER NOT NULL, -- bytes of one replay
-  wire_bytes INTEGER NOT NULL, -- the same by the bus-bandwidth convention of nccl-tests
+  wire_bytes INTEGER, -- the same by the bus-bandwidth convention of nccl-tests, NULL: the number of ranks is unknown
   replays INTEGER NOT NULL -- replays of the executable
 ) STRICT;
 
@@ -342,6 +342,7 @@ CREATE TABLE nccl_step (
   eager_bytes INTEGER NOT NULL, -- message bytes of eager calls
   graph_ops INTEGER NOT NULL, -- operations in replays
   eager_ops INTEGER NOT NULL, -- eager calls
+  eager_kind TEXT NOT NULL, -- 'none' | 'point_to_point' only sends and receives | 'after_graphs' all after the last launch of a graph in the step, as a gradient reduction | 'between_graphs'
   exposed_eager_ns INTEGER, -- exposed time of eager communication kernels, NULL not measured
   eager_stack_id INTEGER, -- of the largest eager call
   eager_thread_id INTEGER, -- its thread
@@ -368,6 +369,73 @@ CREATE TABLE comm_lifetime (
   execs_gone_ns INTEGER, -- when the last of them was destroyed, NULL never
   nccl_version INTEGER, -- NCCL_VERSION_CODE, NULL unknown or not NCCL
   known INTEGER NOT NULL -- 0: communicators were not recorded
+) STRICT;
+
+-- Successful captures, each beside the one of its region before it.
+CREATE TABLE recapture (
+  process_id INTEGER NOT NULL, -- process
+  capture_id INTEGER NOT NULL, -- capture
+  region TEXT NOT NULL, -- range path of what was captured, else the name of its first graph
+  ordinal INTEGER NOT NULL, -- 1 = first capture of the region
+  previous_capture_id INTEGER, -- the one before, NULL first
+  change TEXT NOT NULL, -- 'first' | strongest difference to the one before: 'same' 'pointers' 'values' (scalar parameters) 'sizes' (launch shapes, bytes) 'topology' (other nodes)
+  change_detail TEXT, -- the first such difference, for people; NULL none
+  nodes INTEGER NOT NULL, -- nodes, 0 first
+  changed_nodes INTEGER NOT NULL, -- nodes that differ
+  start_ns INTEGER NOT NULL, -- begin
+  end_ns INTEGER NOT NULL, -- end of the capture, or of the last instantiation of its graph
+  cost_ns INTEGER NOT NULL, -- time in the capture and in these instantiations
+  step INTEGER, -- step
+  steady INTEGER NOT NULL, -- 1: in steady state
+  live_execs INTEGER NOT NULL, -- executables of the region alive at end_ns
+  region_replays INTEGER NOT NULL, -- replays of all executables of the region in steady state
+  device_id INTEGER NOT NULL, -- device
+  device_bytes INTEGER, -- what the driver had handed out on the device at end_ns, NULL allocations not recorded
+  stack_id INTEGER, -- where it began
+  thread_id INTEGER, -- by which thread
+  known INTEGER NOT NULL -- 0: calls were not recorded
+) STRICT;
+
+-- Threads beside captures in global mode, with calls that such a capture forbids every thread; one row a thread.
+CREATE TABLE capture_risk (
+  process_id INTEGER NOT NULL, -- process
+  capture_id INTEGER NOT NULL, -- first of the captures between the thread's first and last such call
+  thread_id INTEGER NOT NULL, -- the other thread
+  thread TEXT, -- its name
+  api TEXT NOT NULL, -- the call it makes most: driver function
+  runtime_api TEXT, -- its runtime name
+  calls INTEGER NOT NULL, -- such calls
+  rate_per_s REAL NOT NULL, -- a second
+  captures INTEGER NOT NULL, -- successful captures in that time
+  mean_open_ns INTEGER NOT NULL, -- how long one is open
+  expected REAL NOT NULL, -- calls to expect in one capture: rate x mean
+  start_ns INTEGER NOT NULL, -- first such call
+  end_ns INTEGER NOT NULL, -- last
+  stack_id INTEGER, -- of one of them
+  begin_thread_id INTEGER, -- thread that captures
+  known INTEGER NOT NULL -- 0: calls were not recorded
+) STRICT;
+
+-- Collective calls of one communicator on two ranks of the trace, in the order of the calls: the lowest process beside
+-- each other one.
+CREATE TABLE rank_divergence (
+  process_id INTEGER NOT NULL, -- process
+  comm_hash INTEGER NOT NULL, -- communicator
+  nranks INTEGER NOT NULL, -- its ranks
+  rank INTEGER NOT NULL, -- this process's rank in it
+  other_process_id INTEGER NOT NULL, -- the process it is compared with
+  other_rank INTEGER NOT NULL, -- that one's rank
+  calls INTEGER NOT NULL, -- calls that both made
+  what TEXT NOT NULL, -- first difference: 'none' | 'captured' on one, eager on the other | 'kind' | 'bytes' | 'count' one made more calls
+  position INTEGER NOT NULL, -- number of that call from 0
+  here TEXT NOT NULL, -- the call in this process, for people
+  there TEXT NOT NULL, -- in the other
+  start_ns INTEGER NOT NULL, -- when
+  step INTEGER, -- step of this process
+  thread_id INTEGER, -- thread of the call here
+  stack_id INTEGER, -- where it was made here
+  other_stack_id INTEGER, -- and there
+  known INTEGER NOT NULL -- 0: communication was not recorded on both from the communicator's creation on
 ) STRICT;
 
 -- The figures on top of a report; one row per process and figure, and one with process_id 0 for the job.

@@ -14,11 +14,8 @@ constexpr std::size_t kMaxProbes = 64;
 struct Slot {
     std::atomic<std::uint64_t> hash; ///< 0 = free
     std::atomic<std::uint32_t> nranks;
-    std::atomic<std::int32_t> rank; ///< plus 1; 0 = unknown, kSeveral
     std::atomic<std::uint32_t> followed;
 };
-
-constexpr std::int32_t kSeveral = -1;
 
 Slot g_slots[kSlots];
 std::atomic<std::uint64_t> g_nextOp{1};
@@ -52,21 +49,9 @@ std::uint32_t ranksOf(std::uint64_t hash) noexcept {
     return slot != nullptr ? slot->nranks.load(std::memory_order_relaxed) : 0;
 }
 
-std::int32_t rankOf(std::uint64_t hash) noexcept {
-    const Slot* slot = slotOf(hash, false);
-    const std::int32_t rank = slot != nullptr ? slot->rank.load(std::memory_order_relaxed) : 0;
-    return rank > 0 ? rank - 1 : -1;
-}
-
-void setRanks(std::uint64_t hash, std::uint32_t nranks, std::int32_t rank) noexcept {
-    Slot* slot = slotOf(hash, true);
-    if (slot == nullptr) {
-        return;
-    }
-    slot->nranks.store(nranks, std::memory_order_relaxed);
-    if (const std::int32_t known = slot->rank.load(std::memory_order_relaxed);
-        rank >= 0 && known != rank + 1) {
-        slot->rank.store(known == 0 ? rank + 1 : kSeveral, std::memory_order_relaxed);
+void setRanks(std::uint64_t hash, std::uint32_t nranks) noexcept {
+    if (Slot* slot = slotOf(hash, true); slot != nullptr) {
+        slot->nranks.store(nranks, std::memory_order_relaxed);
     }
 }
 
@@ -75,11 +60,10 @@ bool followedByNvtx(std::uint64_t hash) noexcept {
     return slot != nullptr && slot->followed.load(std::memory_order_relaxed) != 0;
 }
 
-void setFollowedByNvtx(std::uint64_t hash) noexcept {
-    if (Slot* slot = slotOf(hash, true);
-        slot != nullptr && slot->followed.load(std::memory_order_relaxed) == 0) {
-        slot->followed.store(1, std::memory_order_relaxed);
-    }
+bool setFollowedByNvtx(std::uint64_t hash) noexcept {
+    Slot* slot = slotOf(hash, true);
+    return slot != nullptr && slot->followed.load(std::memory_order_relaxed) == 0
+        && slot->followed.exchange(1, std::memory_order_relaxed) == 0;
 }
 
 std::uint64_t nextOp() noexcept {

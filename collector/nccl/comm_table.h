@@ -11,13 +11,11 @@ namespace gd::nccl {
 
 /// 0 = nobody said it.
 std::uint32_t ranksOf(std::uint64_t hash) noexcept;
-/// This process's rank; -1 = nobody said it, or the process holds several.
-std::int32_t rankOf(std::uint64_t hash) noexcept;
-void setRanks(std::uint64_t hash, std::uint32_t nranks, std::int32_t rank) noexcept;
-
+void setRanks(std::uint64_t hash, std::uint32_t nranks) noexcept;
 /// NVTX shows this communicator's calls, with their streams.
 bool followedByNvtx(std::uint64_t hash) noexcept;
-void setFollowedByNvtx(std::uint64_t hash) noexcept;
+/// True: it was not known before.
+bool setFollowedByNvtx(std::uint64_t hash) noexcept;
 
 /// Numbers of calls and groups, unique in the process over all sources.
 std::uint64_t nextOp() noexcept;

@@ -19,8 +19,6 @@ namespace sink = session::sink;
 using raw::CoverageSource;
 using raw::CoverageState;
 
-enum class Composed : std::uint8_t { No, Gather, Scatter };
-
 /// The stream that a communicator of the open group was last used on.
 struct GroupStream {
     std::uint64_t hash;
@@ -37,7 +35,6 @@ struct ThreadCalls {
     bool endsGroup = false; ///< the innermost range is ncclGroupEnd
     bool startsGroup = false;
     NvtxCall call{};
-    Composed composed = Composed::No;
     CallFields fields{};
     gd_rt_api api{};
     bool isCreation = false;
@@ -63,9 +60,11 @@ void tell(CoverageState state, std::string_view reason) noexcept {
     sink::coverage(CoverageSource::nccl_nvtx, state, reason);
 }
 
-/// ncclGather and ncclScatter have no kind of their own, as in the plugin, which sees what they are made of.
-Composed composedOf(std::string_view name) noexcept {
-    return name == "ncclGather" ? Composed::Gather : name == "ncclScatter" ? Composed::Scatter : Composed::No;
+std::uint16_t callKindOf(std::string_view name) noexcept {
+    if (name == "ncclGather") {
+        return raw::kGatherKind;
+    }
+    return name == "ncclScatter" ? raw::kScatterKind : static_cast<std::uint16_t>(kindOf(name));
 }
 
 gd_api_id lifeCallOf(std::string_view name) noexcept {
@@ -96,17 +95,18 @@ void created(const CallFields& fields) noexcept {
         return; // inside a group it has no hash yet; its destruction tells ranks and rank
     }
     gd_rt_comm comm = commOf(fields);
+    setFollowedByNvtx(comm.hash);
     if (fields.isChild) {
         comm.nranks = 0; // the parent's in NCCL 2.27 and 2.28
     } else if (fields.ndevices != 0) { // one rank for each device, all in this process
         comm.nranks = fields.ndevices;
+        setRanks(comm.hash, comm.nranks);
         for (comm.rank = 0; comm.rank < comm.nranks; ++comm.rank) {
-            setRanks(comm.hash, comm.nranks, static_cast<std::int32_t>(comm.rank));
             sink::comm(GD_RT_CREATED, comm, raw::CommSource::NcclNvtx);
         }
         return;
     } else {
-        setRanks(comm.hash, comm.nranks, fields.rank);
+        setRanks(comm.hash, comm.nranks);
     }
     sink::comm(GD_RT_CREATED, comm, raw::CommSource::NcclNvtx);
 }
@@ -123,18 +123,19 @@ void beginLifeCall(ThreadCalls& calls, gd_api_id id, const CallFields& fields) n
     }
 }
 
-void beginCall(
-    ThreadCalls& calls, gd_rt_comm_kind kind, Composed composed, const CallFields& fields) noexcept {
+void beginCall(ThreadCalls& calls, std::uint16_t kind, const CallFields& fields) noexcept {
     calls.callDepth = calls.depth;
     calls.call = {kind, fields.comm, fields.root, fields.peer, false};
-    calls.composed = composed;
     calls.fields = fields;
     if (calls.groupDepth == 0 || calls.group == 0) {
         calls.group = nextGroup();
         calls.streamCount = 0;
     }
-    if (fields.comm != 0) {
-        setFollowedByNvtx(fields.comm);
+    if (fields.comm != 0 && setFollowedByNvtx(fields.comm) && ranksOf(fields.comm) == 0) {
+        // Made in a group or by a split: NCCL gave it its hash after the range of that call.
+        gd_rt_comm comm = commOf(fields);
+        comm.nranks = 0;
+        sink::comm(GD_RT_CREATED, comm, raw::CommSource::NcclNvtx);
     }
     sink::followStream();
 }
@@ -161,37 +162,19 @@ std::uint64_t streamOfCall(ThreadCalls& calls) noexcept {
     return stream;
 }
 
-void write(const ThreadCalls& calls, gd_rt_comm_kind kind, std::int32_t peer, std::uint64_t stream) noexcept {
+void write(const ThreadCalls& calls, std::uint64_t stream) noexcept {
     gd_rt_comm_op op{};
     op.size = sizeof op;
-    op.kind = kind;
+    op.kind = calls.call.kind;
     op.op = nextOp();
     op.hash = calls.call.hash;
     op.count = calls.fields.bytes;
     op.dtype = raw::kByteDtype;
-    op.peer = peer;
+    op.peer = calls.call.peer >= 0 ? calls.call.peer : calls.call.root;
     op.stream = stream;
     op.captured = stream != 0 && sink::openCaptures() != 0 && sink::captureOf(stream) != 0 ? 1 : 0;
     op.nranks = ranksOf(op.hash);
     sink::commOp(op, raw::CommSource::NcclNvtx, calls.group);
-}
-
-/// A gather is a send to the root and there a receive from each rank; a scatter the reverse (src/enqueue.cc).
-void writeComposed(const ThreadCalls& calls, std::uint64_t stream) noexcept {
-    const bool gathers = calls.composed == Composed::Gather;
-    write(calls, gathers ? GD_RT_COMM_SEND : GD_RT_COMM_RECV, calls.call.root, stream);
-    const std::int32_t rank = rankOf(calls.call.hash);
-    if (rank < 0) {
-        tell(CoverageState::Partial,
-            "this process's rank in a communicator that gathers or scatters is unknown");
-    }
-    if (rank < 0 || rank != calls.call.root) {
-        return;
-    }
-    const std::uint32_t nranks = ranksOf(calls.call.hash);
-    for (std::uint32_t other = 0; other < nranks; ++other) {
-        write(calls, gathers ? GD_RT_COMM_RECV : GD_RT_COMM_SEND, static_cast<std::int32_t>(other), stream);
-    }
 }
 
 void endCall(ThreadCalls& calls) noexcept {
@@ -210,13 +193,8 @@ void endCall(ThreadCalls& calls) noexcept {
     } else {
         tell(CoverageState::Complete, "");
     }
-    if (calls.call.isRecorded) {
-        return;
-    }
-    if (calls.composed != Composed::No) {
-        writeComposed(calls, stream);
-    } else {
-        write(calls, calls.call.kind, calls.call.peer >= 0 ? calls.call.peer : calls.call.root, stream);
+    if (!calls.call.isRecorded) {
+        write(calls, stream);
     }
 }
 
@@ -248,7 +226,10 @@ void CallFields::set(std::string_view name, std::uint64_t value) noexcept {
 
 void rangePushed(std::string_view name, const CallFields& fields) noexcept {
     ThreadCalls& calls = t_calls;
-    ++calls.depth;
+    if (calls.depth++ == 0 && g_told.load(std::memory_order_relaxed) == 0 && !name.empty()) {
+        tell(CoverageState::Complete,
+            ""); // NCCL's ranges are seen; its first call tells whether they say enough
+    }
     calls.startsGroup = calls.endsGroup = false;
     if (calls.callDepth != 0 || calls.apiDepth != 0) {
         return; // inside a call: what it is made of
@@ -259,10 +240,8 @@ void rangePushed(std::string_view name, const CallFields& fields) noexcept {
         calls.endsGroup = true;
     } else if (const gd_api_id life = lifeCallOf(name); life != 0) {
         beginLifeCall(calls, life, fields);
-    } else if (const Composed composed = composedOf(name); composed != Composed::No) {
-        beginCall(calls, static_cast<gd_rt_comm_kind>(0), composed, fields);
-    } else if (const gd_rt_comm_kind kind = kindOf(name); kind != 0) {
-        beginCall(calls, kind, Composed::No, fields);
+    } else if (const std::uint16_t kind = callKindOf(name); kind != 0) {
+        beginCall(calls, kind, fields);
     }
 }
 

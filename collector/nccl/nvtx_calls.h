@@ -12,7 +12,7 @@ namespace gd::nccl {
 inline constexpr std::string_view kNvtxDomain = "NCCL";
 
 /// What the payload of one of NCCL's ranges said, by the names NCCL gave its fields. NVIDIA/nccl,
-/// src/include/nvtx_payload_schemas.h: "NCCL communicator ID", "Message size [bytes]" (before 2.24 also
+/// src/include/nvtx_payload_schemas.h: "NCCL communicator ID", "Message size [bytes]" (older versions also
 /// "Bytes", and no communicator), "Root", "Peer rank", "No. of ranks", "Rank", "CUDA device",
 /// "No. of devices", "Parent NCCL communicator ID".
 struct CallFields {
@@ -42,7 +42,7 @@ void restartNvtx() noexcept;
 
 /// The call this thread is in, as NVTX shows it, for the profiler plugin, which sees the same call inside it.
 struct NvtxCall {
-    gd_rt_comm_kind kind; ///< of the call; 0: Gather and Scatter, which are recorded as sends and receives
+    std::uint16_t kind; ///< gd_rt_comm_kind, or raw::kGatherKind, raw::kScatterKind
     std::uint64_t hash; ///< 0 = unknown
     std::int32_t root;
     std::int32_t peer;

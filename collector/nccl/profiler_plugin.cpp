@@ -6,6 +6,7 @@
 #include "collector/cupti/stream_ids.h"
 #include "collector/nccl/comm_call.h"
 #include "collector/nccl/comm_table.h"
+#include "collector/nccl/nccl_version.h"
 #include "collector/nccl/nvtx_calls.h"
 #include "collector/nccl/profiler_abi.h"
 #include "collector/session/sink.h"
@@ -59,7 +60,7 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
             slot.hash = hash;
             slot.nranks = static_cast<std::uint32_t>(ranks);
             slot.rank = static_cast<std::uint32_t>(rank);
-            setRanks(hash, slot.nranks, rank);
+            setRanks(hash, slot.nranks);
             session::sink::comm(GD_RT_CREATED, describe(slot), raw::CommSource::NcclPlugin);
             // The first record opens the spool: only now is it known whether there is one.
             if (session::sink::enabled()) {
@@ -69,8 +70,10 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
             return nullptr;
         }
     }
-    session::sink::issue(raw::IssueSeverity::DataLoss, "too_many_communicators",
-        "more than 1024 NCCL communicators at once: calls on further ones are not recorded");
+    constexpr std::string_view kWhy
+        = "more than 1024 NCCL communicators at once: calls on further ones are not recorded";
+    session::sink::issue(raw::IssueSeverity::DataLoss, "too_many_communicators", kWhy);
+    session::sink::coverage(raw::CoverageSource::nccl_plugin, raw::CoverageState::Partial, kWhy);
     return nullptr;
 }
 
@@ -155,10 +158,15 @@ void announce() noexcept {
 abi::Result initV5(void** context, std::uint64_t commId, int* mask, const char*, int, int ranks, int rank,
     abi::LogFunction) noexcept {
     *mask = 0;
-    *context = session::sink::enabled() ? openComm(commId, ranks, rank) : nullptr;
+    *context = nullptr;
+    if (!session::sink::enabled()) {
+        return kSuccess;
+    }
+    reportVersion(__builtin_return_address(0));
+    announce(); // before the communicator's own record, so that its whole life is covered
+    *context = openComm(commId, ranks, rank);
     if (*context != nullptr) {
         *mask = static_cast<int>(abi::kGroupApi | abi::kCollApi | abi::kP2pApi);
-        announce();
     }
     return kSuccess;
 }
@@ -194,11 +202,16 @@ abi::Result startV5(void* context, void** handle, abi::EventV5* event) noexcept 
 abi::Result initV4(void** context, int* mask, const char*, std::uint64_t hash, int, int ranks, int rank,
     abi::LogFunction) noexcept {
     *mask = 0;
-    *context = session::sink::enabled() ? openComm(hash, ranks, rank) : nullptr;
+    *context = nullptr;
+    if (!session::sink::enabled()) {
+        return kSuccess;
+    }
+    reportVersion(__builtin_return_address(0));
+    session::sink::coverage(raw::CoverageSource::nccl_plugin, raw::CoverageState::Partial,
+        "version 4 of NCCL's profiler interface names no stream");
+    *context = openComm(hash, ranks, rank);
     if (*context != nullptr) {
         *mask = static_cast<int>(abi::kGroup | abi::kColl | abi::kP2p);
-        session::sink::coverage(raw::CoverageSource::nccl_plugin, raw::CoverageState::Partial,
-            "version 4 of NCCL's profiler interface names no stream");
     }
     return kSuccess;
 }

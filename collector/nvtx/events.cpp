@@ -73,10 +73,6 @@ public:
     const char* text = "";
 };
 
-bool isNccl(const Name* domain) {
-    return domain != nullptr && std::string_view(domain->text, domain->length) == nccl::kNvtxDomain;
-}
-
 nccl::CallFields ncclFields(const Name* domain, Payloads payloads) {
     NcclFields reader;
     for (std::size_t i = 0; i < payloads.count; ++i) {
@@ -126,6 +122,10 @@ NameTable& strings() noexcept {
 }
 SchemaTable& schemas() noexcept {
     return g_schemas;
+}
+
+bool isNccl(const Name* domain) noexcept {
+    return domain != nullptr && std::string_view(domain->text, domain->length) == nccl::kNvtxDomain;
 }
 
 bool registerWithSession() noexcept {

@@ -20,6 +20,9 @@ SchemaTable& schemas() noexcept;
 /// recorded in this process.
 bool registerWithSession() noexcept;
 
+/// The domain that NCCL's own ranges use.
+bool isNccl(const Name* domain) noexcept;
+
 inline const Name* domainOf(nvtxDomainHandle_t domain) {
     return reinterpret_cast<const Name*>(domain);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NVTX payload extension: layouts that the job registers, and events that carry structured payloads.
+#include "collector/nccl/nccl_version.h"
 #include "collector/nvtx/events.h"
 
 #include <atomic>
@@ -31,6 +32,9 @@ void fill(nvtxExtModuleSegment_t& slots) {
     set(
         slots, NVTX3EXT_CBID_nvtxPayloadSchemaRegister,
         +[](Domain domain, const nvtxPayloadSchemaAttr_t* attributes) {
+            if (attributes != nullptr && isNccl(domainOf(domain))) {
+                nccl::reportVersion(attributes->entries); // constants of NCCL's own
+            }
             return schemas().add(domainOf(domain), attributes);
         });
     set(

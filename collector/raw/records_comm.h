@@ -13,6 +13,12 @@ inline constexpr std::uint16_t kNoDevice = 0xffff;
 /// and its messageBytes is 0 when the number of ranks was not known yet.
 inline constexpr std::uint16_t kByteDtype = 0xffff;
 
+/// CommOp::kind beyond gd_rt_comm_kind: calls that are sends and receives, as many as the communicator has
+/// ranks. A gather is a send to its root and there a receive from each rank; a scatter the reverse. `peer` is
+/// the root, `count` and `messageBytes` are those of one message.
+inline constexpr std::uint16_t kGatherKind = 0x100;
+inline constexpr std::uint16_t kScatterKind = 0x101;
+
 /// A communicator's life (history lane). A destroy is written twice: at enter (endNs = 0) and at exit,
 /// because it can hang. Several sources may tell of one life.
 struct Comm {
@@ -48,7 +54,7 @@ struct CommOp {
     ThreadRef thread;
     StackRef stack;
     std::int32_t peer; ///< root or peer, -1 = none
-    std::uint16_t kind; ///< gd_rt_comm_kind
+    std::uint16_t kind; ///< gd_rt_comm_kind, kGatherKind or kScatterKind
     std::uint16_t dtype; ///< gd_rt_dtype, or kByteDtype
     std::uint16_t source; ///< CommSource
     std::uint16_t device;

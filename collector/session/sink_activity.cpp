@@ -7,6 +7,8 @@
 #include "collector/session/sink.h"
 #include "collector/session/stack_taker.h"
 
+#include <cstring>
+
 namespace gd::session::sink {
 
 namespace {
@@ -168,8 +170,12 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     record.name = session.strings.string(name);
     record.op = static_cast<std::uint8_t>(range.op);
     record.color = color;
+    // NCCL's own ranges name its calls, not the job's regions: they are no part of range paths.
+    const bool isNccl = range.domain != nullptr && std::strcmp(range.domain, "NCCL") == 0;
     bool isStep = false;
-    if (range.op == GD_RT_RANGE_PUSH) {
+    if (isNccl) {
+        // recorded, nothing more
+    } else if (range.op == GD_RT_RANGE_PUSH) {
         isStep = record.name != 0 && isStepName(session, record.name, name);
         pushRange(thread, record.domain, record.name, name, isStep);
         if (isStep) {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,63 @@ TEST_P(Fixture, GivesWhatItGaveOnTheDevice) {
         ASSERT_FALSE(serious[0]["locations"].empty());
         EXPECT_EQ(serious[0]["locations"][0]["file"], want["file"]);
         EXPECT_EQ(serious[0]["locations"][0]["line"], want["line"]);
+    }
+}
+
+// A rule's line `-- needs: a|b>=partial, c>=complete` as SQL: 1 = some process recorded all of it.
+std::string needsAsSql(const std::string& ruleText) {
+    std::smatch line;
+    if (!std::regex_search(ruleText, line, std::regex("\\n-- needs: ([^\\n]*)"))) {
+        return "SELECT 1";
+    }
+    std::string text = line[1];
+    std::string sql = "SELECT EXISTS (SELECT 1 FROM process AS p WHERE 1";
+    const std::regex need("([a-z_|]+)>=(partial|complete)");
+    for (std::sregex_iterator one(text.begin(), text.end(), need), end; one != end; ++one) {
+        std::string sources = "'" + (*one)[1].str() + "'";
+        if ((*one)[1] == "comm_ops") { // the best of what tells of communication
+            sources = "'comm_ops','nccl_plugin','nccl_nvtx'";
+        }
+        sources = std::regex_replace(sources, std::regex("\\|"), "','");
+        sql += " AND EXISTS (SELECT 1 FROM coverage AS c WHERE c.process_id = p.process_id AND c.source IN ("
+            + sources + ") AND c.state IN ('complete'" + ((*one)[2] == "partial" ? ",'partial'" : "") + "))";
+    }
+    return sql + ")";
+}
+
+// At each level a rule either fires, is clean because it could see, or says truly why it could not.
+TEST_P(Fixture, EveryRuleIsJudgedOrSaysWhyNot) {
+    const json got = report();
+    ASSERT_TRUE(got.is_object());
+    const auto ask = [&](const std::string& sql) {
+        const Output answer = run("'" GD_PROGRAM "' query '" + trace() + "' \"" + sql + "\" --format csv");
+        EXPECT_EQ(answer.status, 0) << sql << answer.text;
+        std::string value = answer.text.substr(answer.text.find('\n') + 1);
+        std::erase_if(value, [](char c) { return c == '"' || c == '\n' || c == '\r'; });
+        return value;
+    };
+    const bool hasSteps = ask("SELECT count(*) FROM steady_state WHERE steps > 0") != "0";
+    ASSERT_FALSE(got["rules"].empty());
+    for (const json& rule : got["rules"]) {
+        const std::string id = rule["id"];
+        const std::string outcome = rule["outcome"];
+        const Output text = run("'" GD_PROGRAM "' rules show " + id);
+        ASSERT_EQ(text.status, 0) << id;
+        const bool sees = ask(needsAsSql(text.text)) == "1";
+        const std::string query = text.text.substr(0, text.text.find("\n-- test:"));
+        const bool ofSteps = query.find("steady_state") != std::string::npos;
+        if (outcome == "fired" || outcome == "clean") {
+            EXPECT_TRUE(sees) << id << " is " << outcome << " without what it needs";
+            EXPECT_TRUE(hasSteps || !ofSteps) << id << " is " << outcome << " without steps";
+            continue;
+        }
+        ASSERT_EQ(outcome, "not_evaluated") << id;
+        const std::string reason = rule["reason"].is_string() ? rule["reason"].get<std::string>() : "";
+        EXPECT_FALSE(reason.empty()) << id;
+        const bool byNeeds = reason.find("needs ") != std::string::npos;
+        const bool bySteps = reason.find("steps") != std::string::npos;
+        EXPECT_TRUE(!byNeeds || !sees) << id << ": " << reason;
+        EXPECT_TRUE(!bySteps || byNeeds || !hasSteps) << id << ": " << reason;
     }
 }
 

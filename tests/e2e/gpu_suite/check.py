@@ -18,11 +18,12 @@ class Check:
     timeout: int = 60
     level: str = ""  # --level of the recorded run
     options: tuple = ()  # more options of graphdoctor run
+    env: dict = dataclasses.field(default_factory=dict)  # more variables of the client, bare and recorded
     alone: bool = False
     note: str = ""
 
     def run(self, runner):
-        bare = runner.run(runner.command(self.command), self.name + ".bare", self.timeout)
+        bare = runner.run(runner.command(self.command), self.name + ".bare", self.timeout, self.env)
         if bare.status != 0:
             return "the client itself fails: " + bare.describe()
         ended, report = self.recorded(runner)
@@ -42,14 +43,14 @@ class Check:
         """How the recorded run ended, and its report: the document, None (by hand) or why there is none."""
         if runner.by_hand:
             spool = runner.spool(self.name)
-            ended = runner.run(runner.command(self.command), self.name, self.timeout, runner.hand_env(spool))
+            ended = runner.run(runner.command(self.command), self.name, self.timeout, {**runner.hand_env(spool), **self.env})
             collect_rings(spool)
             return ended, None
         trace, report = runner.work / (self.name + ".gdt"), runner.work / (self.name + ".json")
         level = ["--level", self.level] if self.level else []
         command = [runner.program, "run", "--force", "-o", str(trace), "--report", "json=" + str(report), *level,
                    *self.options, "--"] + runner.command(self.command)
-        ended = runner.run(command, self.name, self.timeout)
+        ended = runner.run(command, self.name, self.timeout, self.env)
         try:
             return ended, json.loads(report.read_text())
         except (OSError, ValueError) as error:

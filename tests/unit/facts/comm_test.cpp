@@ -34,6 +34,52 @@ TEST(Nccl, BytesOfAReplayAndOfAStep) {
     EXPECT_EQ(trace.number("SELECT nranks FROM nccl_step WHERE step = 5"), 4);
 }
 
+TEST(Nccl, WhereEagerCallsOfAStepLie) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 10 * kMs);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    const auto inStep = [&](int step, const char* kind, std::int64_t atNs) {
+        trace.commOp(kComm + step, kind, 100, (step + 1) * 10 * kMs + atNs);
+    };
+    for (int i = 0; i < 8; ++i) {
+        const std::int64_t t = (i + 1) * 10 * kMs;
+        trace.replay(1, t, t + 10, t + 20, t + kMs);
+        trace.replay(1, t + 5 * kMs, t + 5 * kMs + 10, t + 5 * kMs + 20, t + 6 * kMs);
+    }
+    inStep(3, "all_reduce", 2 * kMs);
+    inStep(3, "all_reduce", 7 * kMs);
+    inStep(4, "all_reduce", 7 * kMs);
+    inStep(4, "send", 2 * kMs);
+    inStep(5, "recv", 2 * kMs);
+    build(trace);
+    const auto kind = [&](int step) {
+        return trace.text("SELECT eager_kind FROM nccl_step WHERE step = " + std::to_string(step));
+    };
+    EXPECT_EQ(kind(3), "between_graphs");
+    EXPECT_EQ(kind(4), "after_graphs");
+    EXPECT_EQ(kind(5), "point_to_point");
+}
+
+TEST(Nccl, BytesOnTheWireNeedTheNumberOfRanks) {
+    TraceBuilder trace;
+    trace.comm(kComm, 0, 5);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    trace.commOp(kComm, "all_reduce", 1000, 12, 1);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT message_bytes FROM nccl_replay"), 1000);
+    EXPECT_TRUE(trace.isNull("SELECT wire_bytes FROM nccl_replay"));
+}
+
+TEST(CommLifetime, WhatHoldsACommunicatorIsThereWhateverWasMissedBefore) {
+    TraceBuilder trace(900'000);
+    trace.coverage("comm_ops", "complete", 300);
+    trace.comm(kComm, 2, 250, 500'000);
+    trace.capturedGraph(1, 310, 320, {"gemm"});
+    trace.commOp(kComm, "all_reduce", 1000, 312, 1);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT known FROM comm_lifetime"), 1);
+}
+
 TEST(CommLifetime, DestroyedWhileAnExecutableLives) {
     TraceBuilder trace(900'000);
     trace.comm(kComm, 2, 5, 500'000);

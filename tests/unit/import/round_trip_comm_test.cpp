@@ -139,6 +139,28 @@ TEST_F(RoundTrip, ASplitCommunicatorsRanksComeWithItsDestruction) {
     EXPECT_EQ(one("SELECT count FROM trace_issue WHERE code = 'unknown_communicator'"), "1");
 }
 
+TEST_F(RoundTrip, AGatherIsItsSendsAndReceives) {
+    auto& b = builder();
+    b.history(comm(1, 2, 0xabc, raw::Life::Created, kNvtx)); // here is rank 1 of 2
+    raw::CommOp gather = op(1, 0xabc, kNvtx, GD_RT_COMM_SEND, 25);
+    gather.kind = raw::kGatherKind;
+    gather.peer = 1;
+    b.event(1, gather);
+    raw::CommOp scatter = op(2, 0xabc, kNvtx, GD_RT_COMM_SEND, 5);
+    scatter.kind = raw::kScatterKind;
+    scatter.peer = 0;
+    b.event(1, scatter);
+    raw::CommOp elsewhere = op(3, 0xdef, kNvtx, GD_RT_COMM_SEND, 1);
+    elsewhere.kind = raw::kGatherKind;
+    elsewhere.peer = 0;
+    b.event(1, elsewhere);
+    finish();
+    EXPECT_THAT(rows("SELECT comm_hash, kind, peer, message_bytes FROM nccl_op ORDER BY time_ns, op_id"),
+        ElementsAre(
+            "2748|send|1|100", "2748|recv|0|100", "2748|recv|1|100", "2748|recv|0|20", "3567|send|0|4"));
+    EXPECT_EQ(one("SELECT count FROM trace_issue WHERE code = 'unknown_communicator'"), "1");
+}
+
 TEST_F(RoundTrip, TwoRanksOfOneCommunicatorInOneProcessAreTwoLives) {
     auto& b = builder();
     for (const std::uint16_t source : {kPlugin, kNvtx}) {

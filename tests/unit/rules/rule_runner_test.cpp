@@ -30,6 +30,7 @@ protected:
         exec(fmt::format("INSERT INTO process (process_id, pid, role, rank, start_ns, end_ns, ended) "
                          "VALUES ({}, {}, 'primary', {}, 0, 9, 'closed')",
             id, id, rank));
+        exec(fmt::format("INSERT INTO steady_state VALUES ({}, 0, 9, 5, 0, 1)", id));
     }
     void cover(int id, const std::string& source, const std::string& state, const std::string& reason = "") {
         auto insert
@@ -123,6 +124,20 @@ TEST_F(RuleRunnerTest, SaysWhenItHardlyLooked) {
     const RuleOutcome outcome = runSample().outcomes[0];
     EXPECT_EQ(outcome.outcome, Outcome::clean);
     EXPECT_EQ(outcome.reason, "looked at 9 % of the time: another profiler");
+}
+
+TEST_F(RuleRunnerTest, WithoutStepsARuleAboutThemIsNotEvaluated) {
+    coverAll();
+    exec("DELETE FROM steady_state");
+    RuleRun none = runSample();
+    EXPECT_EQ(none.outcomes[0].outcome, Outcome::notEvaluated);
+    EXPECT_THAT(none.outcomes[0].reason, HasSubstr("it judges steps in steady state, and none were found"));
+
+    process(2);
+    coverAll(2);
+    RuleRun one = runSample();
+    EXPECT_EQ(one.outcomes[0].outcome, Outcome::clean);
+    EXPECT_THAT(one.outcomes[0].reason, HasSubstr("judged in 1 of 2 processes"));
 }
 
 TEST_F(RuleRunnerTest, JudgesEachProcessAlone) {
