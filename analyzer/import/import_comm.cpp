@@ -5,7 +5,6 @@
 #include "collector/api/graphdoctor_runtime.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -91,17 +90,6 @@ Result<void> importComms(ProcessImport& process, const std::vector<CommLife>& li
             idOrNull(life.destroyed.thread), process.stackId(life.destroyed.stack)));
     }
     return {};
-}
-
-// The communicators whose calls another source than NVTX saw too: its records are kept (contracts: bytes).
-// The collector leaves out most of NVTX's itself, where it sees both in one call.
-std::set<std::uint64_t> knownWithoutNvtx(const std::vector<raw::CommOp>& ops) {
-    std::set<std::uint64_t> hashes;
-    for (const raw::CommOp& op : ops) {
-        if (op.source == static_cast<std::uint16_t>(raw::CommSource::NcclPlugin))
-            hashes.insert(op.hash);
-    }
-    return hashes;
 }
 
 // The communicator whose call this is, with its ranks; nullptr = they were never told.
@@ -194,7 +182,6 @@ private:
 Result<void> importComm(ProcessImport& process) {
     const std::vector<CommLife> lives = livesOf(process.raw().comms);
     GD_TRY(importComms(process, lives));
-    const std::set<std::uint64_t> known = knownWithoutNvtx(process.raw().commOps);
     GD_TRY_ASSIGN(Statement insert,
         process.db().prepare(
             "INSERT OR IGNORE INTO nccl_op(process_id, op_id, comm_hash, kind, count, dtype, message_bytes, "
@@ -202,10 +189,9 @@ Result<void> importComm(ProcessImport& process) {
             "(?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     OpWriter writer(process, lives, std::move(insert));
-    for (const raw::CommOp& op : process.raw().commOps) {
-        if (op.source != static_cast<std::uint16_t>(raw::CommSource::NcclNvtx) || !known.contains(op.hash))
-            GD_TRY(writer.write(op));
-    }
+    // Where plugin and NVTX saw the same call the collector has kept one record of it.
+    for (const raw::CommOp& op : process.raw().commOps)
+        GD_TRY(writer.write(op));
     writer.reportIncomplete();
     return {};
 }
