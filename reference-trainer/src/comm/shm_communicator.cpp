@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <tuple>
 
 namespace gdt::comm {
@@ -80,7 +81,8 @@ public:
 
     void abort() override {
         runtime::host::ApiCall call({.api = GD_API_COMM_ABORT});
-        static_cast<void>(m_endpoint->fail("rank " + std::to_string(m_rank) + " aborted the communicator"));
+        static_cast<void>(m_endpoint->fail(
+            "rank " + std::to_string(m_endpoint->jobRank(m_rank)) + " aborted the communicator"));
         static_cast<void>(call.end(Status::Success));
     }
     [[nodiscard]] std::string error() const override { return m_endpoint->error(); }
@@ -195,7 +197,10 @@ std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::st
     const int rank = static_cast<int>(place - members.begin());
     const int size = static_cast<int>(members.size());
     const ShmOptions& options = m_endpoint->options();
-    auto endpoint = std::make_shared<ShmEndpoint>(options, rank, size);
+    std::vector<int> jobRanks;
+    for (const SplitCard& member : members)
+        jobRanks.push_back(m_endpoint->jobRank(member.rank));
+    auto endpoint = std::make_shared<ShmEndpoint>(options, rank, std::move(jobRanks));
     ShmSegment& segment = endpoint->segment();
     bool good = true;
     if (size > 0 && rank == 0) {
@@ -211,7 +216,7 @@ std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::st
     const std::int64_t deadlineNs = monotonicNs() + options.timeoutNs;
     const int leader = members.front().rank;
     if (rank != 0 && !segment.attach(cards[static_cast<std::size_t>(leader)].name)) {
-        error = "rank " + std::to_string(leader) + " of communicator " + options.name
+        error = "rank " + std::to_string(m_endpoint->jobRank(leader)) + " of communicator " + options.name
             + " could not make a segment for a part of it";
         return give(nullptr, false);
     }
@@ -227,7 +232,9 @@ std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::st
 std::unique_ptr<Communicator> createShmCommunicator(const ShmOptions& options, std::string& error) {
     runtime::host::attachTool();
     runtime::host::ApiCall call({.api = GD_API_COMM_INIT});
-    auto endpoint = std::make_shared<ShmEndpoint>(options, options.rank, options.size);
+    std::vector<int> jobRanks(static_cast<std::size_t>(std::max(options.size, 0)));
+    std::iota(jobRanks.begin(), jobRanks.end(), 0);
+    auto endpoint = std::make_shared<ShmEndpoint>(options, options.rank, std::move(jobRanks));
     if (!meetInFolder(options, endpoint->segment(), error)) {
         static_cast<void>(call.end(Status::IllegalState));
         return nullptr;

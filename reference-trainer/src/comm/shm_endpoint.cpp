@@ -45,22 +45,21 @@ std::string ShmEndpoint::error() const {
 }
 
 Status ShmEndpoint::mismatch(const Signature& own, int rank, const Signature& other) {
-    return fail("ranks disagree: rank " + std::to_string(m_rank) + " runs " + describe(own) + "; rank "
-        + std::to_string(rank) + " runs " + describe(other));
+    return fail("ranks disagree: " + name(m_rank) + " runs " + describe(own, m_jobRanks) + "; " + name(rank)
+        + " runs " + describe(other, m_jobRanks));
 }
 
 std::string ShmEndpoint::ended(int peer, const Signature& own) const {
-    return "rank " + std::to_string(peer) + " has ended; rank " + std::to_string(m_rank)
-        + " waited for it in " + describe(own);
+    return name(peer) + " has ended; " + name(m_rank) + " waited for it in " + describe(own, m_jobRanks);
 }
 
 Status ShmEndpoint::check(int peer, const Need& need, std::int64_t deadlineNs) {
     const SegmentHeader& header = m_segment.header();
     if (header.failed.load(std::memory_order_acquire) == 2)
         return fail(header.reason);
-    const std::string who = "rank " + std::to_string(peer);
+    const std::string who = name(peer);
     const auto what
-        = [&] { return "rank " + std::to_string(m_rank) + " waited for it in " + describe(need.signature); };
+        = [&] { return name(m_rank) + " waited for it in " + describe(need.signature, m_jobRanks); };
     if (monotonicNs() > deadlineNs) {
         return fail(who + " did not come within " + std::to_string(m_options.timeoutNs / 1'000'000) + " ms; "
             + what());
@@ -430,8 +429,8 @@ std::string ShmEndpoint::deadlock() {
     std::string text;
     for (int rank = 0; seenBefore && rank < m_size; ++rank) {
         if ((stuck & bit(rank)) != 0) {
-            text += (text.empty() ? "ranks wait for each other: rank " : "; rank ") + std::to_string(rank)
-                + " in " + describe(m_segment.card(rank).waiting.signature);
+            text += (text.empty() ? "ranks wait for each other: " : "; ") + name(rank) + " in "
+                + describe(m_segment.card(rank).waiting.signature, m_jobRanks);
         }
     }
     return text;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace gdt::comm {
@@ -17,10 +18,14 @@ namespace gdt::comm {
 /// receiver has taken the last piece.
 class ShmEndpoint final : public runtime::CommEndpoint {
 public:
-    ShmEndpoint(const ShmOptions& options, int rank, int size)
+    /// `jobRanks` are the ranks of its members in the whole job, by which sentences name them.
+    ShmEndpoint(const ShmOptions& options, int rank, std::vector<int> jobRanks)
         : m_options(options)
         , m_rank(rank)
-        , m_size(size) { }
+        , m_size(static_cast<int>(jobRanks.size()))
+        , m_jobRanks(std::move(jobRanks)) { }
+
+    [[nodiscard]] int jobRank(int rank) const { return m_jobRanks[static_cast<std::size_t>(rank)]; }
 
     [[nodiscard]] ShmSegment& segment() { return m_segment; }
     [[nodiscard]] const ShmOptions& options() const { return m_options; }
@@ -77,12 +82,15 @@ private:
     [[nodiscard]] std::uint64_t stuckRanks() const;
     /// One sentence when this rank is among ranks none of which can ever move, else empty.
     [[nodiscard]] std::string deadlock();
+    /// "rank N", as the job counts.
+    [[nodiscard]] std::string name(int rank) const { return "rank " + std::to_string(jobRank(rank)); }
     [[nodiscard]] std::string ended(int peer, const Signature& own) const;
     runtime::Status mismatch(const Signature& own, int rank, const Signature& other);
 
     ShmOptions m_options;
     int m_rank;
     int m_size;
+    std::vector<int> m_jobRanks;
     ShmSegment m_segment;
     std::mutex m_running;
     std::uint32_t m_round = 0;

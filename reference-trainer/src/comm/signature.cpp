@@ -65,15 +65,18 @@ Signature signatureOf(const runtime::CommArguments& arguments, bool captured, st
     return signature;
 }
 
-std::string describe(const Signature& signature) {
+std::string describe(const Signature& signature, const std::vector<int>& jobRanks) {
+    const auto root = static_cast<std::size_t>(signature.root);
+    const std::string peer
+        = signature.root >= 0 && root < jobRanks.size() ? std::to_string(jobRanks[root]) : std::string("?");
     std::string text = kindName(signature.kind);
     text += " of " + std::to_string(signature.count) + " " + typeName(signature.dataType);
     if (reduces(signature.kind) && signature.reduceOp == static_cast<std::uint32_t>(ReduceOp::Max))
         text += " (maximum)";
     if (signature.kind == GD_RT_COMM_BROADCAST || signature.kind == GD_RT_COMM_RECV)
-        text += " from rank " + std::to_string(signature.root);
+        text += " from rank " + peer;
     if (signature.kind == GD_RT_COMM_SEND)
-        text += " to rank " + std::to_string(signature.root);
+        text += " to rank " + peer;
     text += signature.captured != 0 ? ", in a graph," : ", not in a graph,";
     return text + " as operation " + std::to_string(signature.operation);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gdt::comm {
 
@@ -26,8 +27,9 @@ struct Signature {
 [[nodiscard]] Signature signatureOf(
     const runtime::CommArguments& arguments, bool captured, std::uint64_t operation);
 
-/// For example "all-reduce of 16 float64, in a graph, as operation 3".
-[[nodiscard]] std::string describe(const Signature& signature);
+/// For example "send of 16 float64 to rank 3, in a graph, as operation 2"; the peer is named by its rank in
+/// the job, jobRanks[rank in the communicator].
+[[nodiscard]] std::string describe(const Signature& signature, const std::vector<int>& jobRanks);
 
 /// Whether a send and a receive belong together.
 [[nodiscard]] bool sameMessage(const Signature& send, const Signature& receive);

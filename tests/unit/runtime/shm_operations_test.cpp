@@ -210,6 +210,28 @@ TEST(ShmOperations, ADeadPeerEndsAReceive) {
 }
 
 // Without the strict mode the same mistake hangs until the time limit, as on a GPU.
+TEST(ShmOperations, PartsNameRanksAsTheJobCountsThem) {
+    const TemporaryFolder folder;
+    const auto results = runRanks(4, [&](int rank) -> std::string {
+        const auto r = numbered(folder, rank, 4, 20);
+        std::string error;
+        const auto part = r->communicator->split(rank / 2, rank, error);
+        if (part == nullptr)
+            return error;
+        if (rank < 2)
+            return "";
+        // Ranks 0 and 1 of the part are 2 and 3 of the job.
+        GDT_CHECK(part->send(r->data, 20, kType, 1 - part->rank(), r->stream));
+        static_cast<void>(r->stream.synchronize());
+        return part->error();
+    });
+    for (const int rank : {2, 3}) {
+        const std::string& result = results[static_cast<std::size_t>(rank)];
+        EXPECT_NE(result.find("rank 2 in send of 20 float64 to rank 3"), std::string::npos) << result;
+        EXPECT_NE(result.find("rank 3 in send of 20 float64 to rank 2"), std::string::npos) << result;
+    }
+}
+
 TEST(ShmOperations, WithoutStrictModeOnlyTheTimeLimitEndsAHang) {
     const TemporaryFolder folder;
     const auto results = runRanks(2, [&](int rank) -> std::string {
