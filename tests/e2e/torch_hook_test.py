@@ -118,6 +118,11 @@ class TorchHook(unittest.TestCase):
         self.assertEqual(self.run_job("kill"), (128 + 9, ""))
         self.assertIsNotNone(self.finding(), self.outcome())
 
+    def test_the_end_waits_for_a_look_that_is_under_way(self):
+        self.env["STAND_IN_SLOW"] = "3"  # the look begins in the job's last second and is not over at its end
+        self.assertEqual(self.run_job("late"), (0, ""))
+        self.assertIsNotNone(self.finding(), self.outcome())
+
     def run_busy(self, flush):
         """A job that launches without a pause, so that no moment is a good one for a look."""
         trace, report = os.path.join(self.folder, "busy.gdt"), os.path.join(self.folder, "busy.json")

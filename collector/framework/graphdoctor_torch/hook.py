@@ -245,7 +245,7 @@ class Hook:
             dear = self.last_cost > LONGEST_AT_EXIT_S and self.told_execs == self.status.execs
             if self.status.execs and changed and not dear:
                 self.look("off")
-                self.history.end()
+            self.history.end()
         except Exception as error:
             self.give_up(error)
 

@@ -2,11 +2,12 @@
 """A job for GraphDoctor's PyTorch hook that runs without a GPU: the stand-in for torch gives blocks of a caching
 allocator, and the graph whose node points into one is reported through the tool interface.
 
-usage: torch_hook_client.py freed|healthy|exit|kill|busy|overflow|own|plain
+usage: torch_hook_client.py freed|healthy|exit|kill|late|busy|overflow|own|plain
   freed     the block is freed and handed out again before the last launches
   healthy   the block stays
   exit      as freed, then waits and ends by _exit(0)
   kill      as freed, then waits and ends by SIGKILL
+  late      as freed, then waits and ends
   busy      as freed, then launches without a pause, after a while says so, and ends by _exit(0) when a line comes in
   overflow  as healthy, with more allocations than the history holds
   own       records and reads a memory history of its own
@@ -137,14 +138,14 @@ def job(case):
     if case == "overflow":
         for _ in range(12000):
             torch.cuda.drop(torch.cuda.tensor(4096))
-    if case in ("freed", "exit", "kill", "busy"):
+    if case in ("freed", "exit", "kill", "late", "busy"):
         let_go(torch, static)
         load_batch(torch)
     for _ in range(3):
         runtime.launch()
     if case == "busy":
         launch_until_a_line_comes(runtime)
-    elif case in ("exit", "kill"):
+    elif case in ("exit", "kill", "late"):
         time.sleep(0.8)
     if case in ("exit", "busy"):
         os._exit(0)
