@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/base/text.h"
+#include "analyzer/base/time.h"
 #include "analyzer/report/wrap.h"
 #include "cli/analysis.h"
 #include "cli/common.h"
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace gd::cli {
@@ -139,9 +141,23 @@ Result<bool> writeTable(Statement& select) {
     return print("query", out);
 }
 
-Result<bool> runQuery(const std::string& path, const std::string& sql, const std::string& format) {
-    GD_TRY_ASSIGN(auto trace, openTrace(path));
+struct QueryWish {
+    std::string path;
+    std::string sql;
+    std::string format = "table";
+    std::string timeLimit = "1min";
+};
+
+Result<bool> runQuery(const QueryWish& wish) {
+    GD_TRY_ASSIGN(const std::int64_t limitNs, base::parseDuration(wish.timeLimit).context("--time-limit"));
+    if (limitNs == 0)
+        return fail(ErrorCode::usage, "--time-limit {}: no query would run", wish.timeLimit);
+    GD_TRY_ASSIGN(auto trace, openTrace(wish.path));
     GD_TRY(trace.db().harden());
+    const std::string& sql = wish.sql;
+    const std::string& format = wish.format;
+    // Statements come from strangers as well: one that never ends must not hold a machine.
+    const base::TimeLimitScope limit(trace.db(), std::chrono::nanoseconds(limitNs));
     GD_TRY_ASSIGN(auto select, trace.db().prepareReadOnly(sql));
     if (format == "csv")
         return writeCsv(select);
@@ -153,17 +169,22 @@ Result<bool> runQuery(const std::string& path, const std::string& sql, const std
 int cmdQuery(const Arguments& arguments) {
     CLI::App app;
     describe(app, "query", "ask a trace in SQL", kExamples);
-    std::string path;
-    std::string sql;
-    std::string format = "table";
-    app.add_option("TRACE", path, "trace file (.gdt)")->required();
-    app.add_option("SQL", sql, "one SELECT; analyzer/schema documents the tables")->required();
-    app.add_option("--format", format, "table, csv or json")
+    QueryWish wish;
+    app.add_option("TRACE", wish.path, "trace file (.gdt)")->required();
+    app.add_option("SQL", wish.sql, "one SELECT; analyzer/schema documents the tables")->required();
+    app.add_option("--format", wish.format, "table, csv or json")
         ->check(CLI::IsMember({"table", "csv", "json"}))
+        ->capture_default_str();
+    app.add_option("--time-limit", wish.timeLimit, "the query is stopped after this time")
+        ->type_name("DUR")
         ->capture_default_str();
     if (const auto stop = parseArguments(app, arguments))
         return *stop;
-    const auto done = runQuery(path, sql, format);
+    const auto done = runQuery(wish);
+    if (!done && done.error().code == ErrorCode::timeLimit) {
+        note("query", fmt::format("stopped after {}; --time-limit allows more", wish.timeLimit));
+        return kUnusable;
+    }
     if (!done) {
         // A statement that is wrong or not allowed is the user's argument, not the trace.
         const bool wrongSql = done.error().code == ErrorCode::query || done.error().code == ErrorCode::denied;

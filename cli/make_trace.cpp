@@ -2,6 +2,7 @@
 #include "cli/make_trace.h"
 
 #include "analyzer/facts/facts.h"
+#include "analyzer/store/trace.h"
 #include "cli/progress.h"
 #include "cli/run/output_name.h"
 
@@ -71,18 +72,35 @@ Result<void> addEnds(Db& db, const TraceWish& wish) {
     return {};
 }
 
+// A window that never opened looks like a job without any device activity.
+Result<void> sayNoWindow(Db& db, const TraceWish& wish) {
+    GD_TRY_ASSIGN(const auto opened,
+        db.queryInt64("SELECT count(*) FROM recording_state WHERE level NOT IN ('off', 'history')"));
+    GD_TRY_ASSIGN(const auto states, db.queryInt64("SELECT count(*) FROM recording_state"));
+    if (wish.windows.empty() || opened.value_or(0) != 0 || states.value_or(0) == 0)
+        return {};
+    GD_TRY_ASSIGN(auto insert,
+        db.prepare("INSERT INTO trace_issue(severity, code, count, detail) VALUES ('info', "
+                   "'window_never_opened', 1, ?)"));
+    return insert.runWith(
+        fmt::format("the recording window ({}) never opened in any process: only the history was recorded",
+            wish.windows));
+}
+
 Result<void> complete(const fs::path& making, const TraceWish& wish) {
     GD_TRY_ASSIGN(auto db, Db::openReadWrite(making.string()));
     {
         GD_TRY_ASSIGN(auto transaction, Transaction::begin(db));
         GD_TRY(addIssues(db, wish.issues));
         GD_TRY(addEnds(db, wish));
+        GD_TRY(sayNoWindow(db, wish));
         GD_TRY(transaction.commit());
     }
     facts::FactsOptions facts;
     if (!wish.stepRange.empty())
         facts.stepRange = wish.stepRange;
     GD_TRY(facts::buildFacts(db, facts));
+    GD_TRY(store::shrinkSmallTrace(db));
     return db.close();
 }
 

@@ -26,6 +26,7 @@ struct TraceWish {
     bool mayRename = false; // nobody asked for this name: take another one when it is taken meanwhile
     bool redact = false;
     std::string stepRange;
+    std::string windows; // of the command line, empty = none
     std::string level; // meta.level, empty = unknown
     std::optional<importer::CommandOutcome> command;
     std::vector<std::pair<std::int64_t, int>> ends; // (pid, status as a shell says it) of sibling commands

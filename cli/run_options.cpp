@@ -23,29 +23,34 @@ constexpr std::string_view kExamples
       "  graphdoctor run --fail-on error --report junit=gd.xml --report sarif=gd.sarif -- ./test-step\n"
       "  eval \"$(graphdoctor run --print-env)\"\n\n"
       "-o takes %h host, %p pid, %r rank, %q{VAR} a variable, %% a percent sign.\n"
-      "Outside --delay, --duration and --steps the history goes on (captures, graphs, allocations,\n"
-      "calls), device activity is off; graphdoctor ctl does the same by hand.\n"
+      "Outside --delay, --duration, --steps and --window the history goes on (captures, graphs,\n"
+      "allocations, calls), device activity is off; graphdoctor ctl does the same by hand.\n"
       "The job keeps its stdin, stdout and stderr; the text report goes to stderr after it.\n\n"
       "Exit status: the command's own, 128 + n when signal n ended it, 127 not found, 126 not\n"
       "executable, 2 wrong usage, 3 the output was refused before the start. With --fail-on and\n"
       "a command that succeeded: 90 findings met, 91 the gate could not be evaluated.";
 
 // Options of later versions: known, so that the refusal can say so.
-constexpr const char* kLater[] = {"--window", "--self-check"};
+constexpr const char* kLater[] = {"--self-check"};
 
 // What the collector reads: it knows POSIX patterns only.
-Result<void> checkLivePattern(const std::string& stepRange) {
+Result<void> checkLivePattern(const char* option, const std::string& text) {
     regex_t pattern = {};
-    const std::string posix = run::posixPattern(stepRange);
+    const std::string posix = run::posixPattern(text);
     if (regcomp(&pattern, posix.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
         return fail(ErrorCode::usage,
-            "--step-range {}: while the job runs, steps are found by POSIX patterns, and this is none",
-            stepRange);
+            "{} {}: while the job runs, ranges are found by POSIX patterns, and this is none", option, text);
     regfree(&pattern);
     return {};
 }
 
 Result<std::string> windowsFrom(const RunOptions& options) {
+    if (!options.window.empty()) {
+        if (!options.steps.empty() || !options.delay.empty() || !options.duration.empty())
+            return fail(ErrorCode::usage, "--window excludes --steps, --delay and --duration");
+        GD_TRY(checkLivePattern("--window", options.window));
+        return std::string("range");
+    }
     if (!options.steps.empty()) {
         if (options.stepRange.empty())
             return fail(ErrorCode::usage,
@@ -54,7 +59,7 @@ Result<std::string> windowsFrom(const RunOptions& options) {
         if (!options.delay.empty() || !options.duration.empty())
             return fail(ErrorCode::usage, "--steps and --delay or --duration exclude each other");
         GD_TRY_ASSIGN(const auto steps, parseSteps(options.steps));
-        GD_TRY(checkLivePattern(options.stepRange));
+        GD_TRY(checkLivePattern("--step-range", options.stepRange));
         const bool open = steps.second == std::numeric_limits<std::int64_t>::max();
         return open ? fmt::format("steps={}", steps.first)
                     : fmt::format("steps={}:{}", steps.first, steps.second);
@@ -137,6 +142,9 @@ void addOptions(CLI::App& app, RunOptions& options) {
     app.add_option("--steps", options.steps,
            "record only these steps, counted from 0 in each process; needs --step-range")
         ->type_name("A:B");
+    app.add_option(
+           "--window", options.window, "record only while a range whose name matches is open on any thread")
+        ->type_name("REGEX");
     app.add_option("--keep-last", options.keepLast,
            "keep only the latest events of each process: a time (60s) or a size (256MB); the history stays "
            "whole")

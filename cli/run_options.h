@@ -22,7 +22,8 @@ struct RunOptions {
     std::string delay; // as given, empty = none
     std::string duration;
     std::string steps;
-    std::string windows; // the three as raw::kEnvWindow wants them, empty = record everything
+    std::string window;
+    std::string windows; // the four as raw::kEnvWindow wants them, empty = record everything
     std::string maxSize = "4GB";
     std::string frameworkHooks = "auto";
     std::string withProfiler = "yield";

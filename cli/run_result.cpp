@@ -51,6 +51,7 @@ TraceWish traceWish(const RunOptions& options, const RunResult& result) {
     wish.redact = options.redact;
     wish.stepRange = options.stepRange;
     wish.level = options.level;
+    wish.windows = options.window.empty() ? options.windows : "--window " + options.window;
     importer::CommandOutcome command;
     // Arguments are told apart by NUL, so that one with spaces stays one.
     for (const std::string& word : options.command)

@@ -72,7 +72,8 @@ public:
                 ++m_unmatched;
             }
         }
-        if (m_unmatched != 0) {
+        // Where the oldest events were dropped, so were starts.
+        if (m_unmatched != 0 && m_process.raw().eventsFromNs == 0) {
             m_process.issues().info("unmatched_range_end", m_unmatched,
                 fmt::format("{} ranges ended whose start was not recorded", m_unmatched));
         }

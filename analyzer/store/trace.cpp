@@ -129,6 +129,15 @@ Result<void> createFactTables(Db& db, FactsPlace place) {
     return db.exec(replaceAll(std::move(temporary), "\nCREATE INDEX ", "\nCREATE INDEX temp."));
 }
 
+Result<void> shrinkSmallTrace(Db& db) {
+    constexpr std::int64_t kSmallBytes = 4 << 20; // rewritten within some 20 ms
+    GD_TRY_ASSIGN(const auto pages, db.queryInt64("PRAGMA page_count"));
+    GD_TRY_ASSIGN(const auto pageBytes, db.queryInt64("PRAGMA page_size"));
+    if (pages.value_or(0) * pageBytes.value_or(0) > kSmallBytes)
+        return {};
+    return db.exec("PRAGMA page_size = 1024; VACUUM");
+}
+
 NewTrace::NewTrace(Db db, std::filesystem::path path, std::filesystem::path temporary, bool replace)
     : m_db(std::move(db))
     , m_path(std::move(path))

@@ -54,6 +54,10 @@ private:
     bool m_replace;
 };
 
+// Writes a small trace again in small pages: each of the many tables takes one at least, so that one with
+// hardly any row would have a megabyte. Large ones stay as they are. Outside any transaction.
+Result<void> shrinkSmallTrace(Db& db);
+
 // A trace that is open for reading. Never writes beside or into the file. Belongs to one thread.
 // Every refusal is one sentence that names the file: missing, a directory, empty, not SQLite, foreign SQLite,
 // a newer schema (both numbers), cut off, damaged, no permission.

@@ -94,6 +94,7 @@ EnvironmentPlan planEnvironment(const EnvironmentWish& wish, const ReadVariable&
     if (!wish.pythonEntry.empty())
         plan.set.emplace_back(
             "PYTHONPATH", pythonPathWith(wish.pythonEntry, read("PYTHONPATH").value_or("")));
+    setOrUnset(raw::kEnvWindowRange, posixPattern(wish.windowRange));
     setOrUnset(raw::kEnvLimits, wish.limits);
     const std::string& library = wish.collector.path;
     if (wish.collector.runtimeTable)

@@ -31,6 +31,7 @@ struct EnvironmentWish {
     std::string frameworkHooks = "off"; // raw::kEnvFrameworkHooks
     std::string withProfiler = "keep"; // raw::kEnvWithProfiler
     std::string pythonEntry; // folder for PYTHONPATH, empty = none
+    std::string windowRange; // --window, empty = none
     std::string limits; // value of raw::kEnvLimits, empty = none
 };
 

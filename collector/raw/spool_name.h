@@ -27,7 +27,9 @@ inline constexpr char kEnvRingBytes[] = "GRAPHDOCTOR_RING_BYTES"; ///< ring size
 inline constexpr char kEnvStepRange[]
     = "GRAPHDOCTOR_STEP_RANGE"; ///< --step-range: matching ranges go to history
 inline constexpr char kEnvWindow[]
-    = "GRAPHDOCTOR_WINDOW"; ///< "delay=NS,duration=NS" (either alone) or "steps=A:B" (inclusive; B may lack)
+    = "GRAPHDOCTOR_WINDOW"; ///< "delay=NS,duration=NS" (either alone), "steps=A:B" (inclusive; B may lack)
+                            ///< or "range": while a range that matches kEnvWindowRange is open
+inline constexpr char kEnvWindowRange[] = "GRAPHDOCTOR_WINDOW_RANGE"; ///< --window: a POSIX pattern
 inline constexpr char kEnvLimits[]
     = "GRAPHDOCTOR_LIMITS"; ///< "size=BYTES,keep=BYTES,keep_ns=NS" a process, each may lack: history and
                             ///< events together; the latest events that are kept, by size and by time

@@ -115,8 +115,33 @@ void Keeper::rest() noexcept {
     m_session.keeperWake.store(0, std::memory_order_relaxed);
 }
 
+// A window of ranges closes only when none was open at this look and none began since the last one: ranges
+// that follow each other quickly make one window, and it turns no more often than this thread looks.
+bool Keeper::anyWindowRange() noexcept {
+    if (!m_session.window.isByRange()) {
+        return false;
+    }
+    const auto isAny = [this] {
+        const std::uint64_t ended = m_session.windowRangesEnded.load(std::memory_order_acquire);
+        const std::uint64_t begun = m_session.windowRangesBegun.load(std::memory_order_acquire);
+        const bool any = begun != ended || begun != m_windowRanges;
+        m_windowRanges = begun;
+        return any;
+    };
+    if (isAny()) {
+        return true;
+    }
+    // The next range that begins wakes this thread again; one that began just now counts.
+    m_session.windowIsOpen.store(0, std::memory_order_seq_cst);
+    if (!isAny()) {
+        return false;
+    }
+    m_session.windowIsOpen.store(1, std::memory_order_seq_cst);
+    return true;
+}
+
 void Keeper::followLevel(std::int64_t nowNs) noexcept {
-    const raw::RecordingLevel level = windowedLevel(m_session, m_wanted, nowNs);
+    const raw::RecordingLevel level = windowedLevel(m_session, m_wanted, nowNs, anyWindowRange());
     constexpr auto kHistory = raw::RecordingLevel::History;
     m_opened += m_session.window.isSet() && level > kHistory && m_level <= kHistory ? 1 : 0;
     const std::uint32_t window = m_pageWindow + m_opened;

@@ -26,6 +26,7 @@ private:
     void rest() noexcept;
     void pollControlPage() noexcept;
     void followLevel(std::int64_t nowNs) noexcept;
+    bool anyWindowRange() noexcept;
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
@@ -44,6 +45,7 @@ private:
     std::uint32_t m_opened = 0; ///< windows that the command line opened
     raw::RecordingLevel m_wanted = raw::RecordingLevel::Off;
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
+    std::uint64_t m_windowRanges = 0; ///< that had begun at the last look
     std::int64_t m_tickNs = 0;
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;

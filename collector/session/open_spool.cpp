@@ -306,7 +306,7 @@ raw::RecordingLevel levelAtStart() noexcept {
 }
 
 raw::RecordingLevel windowedLevel(
-    const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs) noexcept {
+    const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs, bool anyRange) noexcept {
     if (!session.window.isSet() || wanted <= raw::RecordingLevel::History) {
         return wanted;
     }
@@ -316,7 +316,8 @@ raw::RecordingLevel windowedLevel(
             return wanted;
         }
     }
-    const bool inside = session.window.holds(nowNs, session.stepsEnded.load(std::memory_order_acquire));
+    const bool inside
+        = session.window.holds(nowNs, session.stepsEnded.load(std::memory_order_acquire), anyRange);
     return inside ? wanted : raw::RecordingLevel::History;
 }
 

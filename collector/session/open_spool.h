@@ -20,8 +20,9 @@ const raw::ControlPage* mapControlPage(const char* spool) noexcept;
 raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept;
 /// The same before this process has opened its spool; standard without a spool.
 raw::RecordingLevel levelAtStart() noexcept;
-/// What is in force when `wanted` is asked for: less outside the window, unless `ctl` decided.
-raw::RecordingLevel windowedLevel(
-    const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs) noexcept;
+/// What is in force when `wanted` is asked for: less outside the window, unless `ctl` decided. `anyRange`:
+/// see RecordingWindow::holds.
+raw::RecordingLevel windowedLevel(const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs,
+    bool anyRange = false) noexcept;
 
 } // namespace gd::session

@@ -18,10 +18,77 @@ namespace {
 constexpr char kUsualSteps[]
     = "^(step|iteration|train[_ ]?step|Iteration|ProfilerStep#[0-9]+|graphdoctor\\.step)([^[:alnum:]_]|$)";
 
+void wakeKeeper(SessionState& session) noexcept {
+    session.keeperWake.store(1, std::memory_order_release);
+    syscall(SYS_futex, &session.keeperWake, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// The collector's own thread looks at the window every 50 ms. It is woken only to open it: closing may wait,
+// and ranges that come by the thousand must not cost their thread a system call each.
+void windowRangeBegins(SessionState& session) noexcept {
+    session.windowRangesBegun.fetch_add(1, std::memory_order_seq_cst);
+    if (session.windowIsOpen.load(std::memory_order_seq_cst) == 0
+        && session.windowIsOpen.exchange(1, std::memory_order_seq_cst) == 0) {
+        wakeKeeper(session);
+    }
+}
+
 } // namespace
 
-void pushRange(ThreadState& thread, raw::StringRef domain, raw::StringRef name, std::string_view text,
-    bool isStep) noexcept {
+void openRangePatterns(SessionState& session) noexcept {
+    session.stepPattern.open(getenv(raw::kEnvStepRange), kUsualSteps);
+    if (session.window.isByRange()) {
+        session.windowPattern.open(getenv(raw::kEnvWindowRange), nullptr);
+    }
+}
+
+RangeRole roleOf(SessionState& session, raw::StringRef name, const char* text) noexcept {
+    if (name == 0) {
+        return {};
+    }
+    return {session.stepPattern.matches(name, text),
+        session.window.isByRange() && session.windowPattern.matches(name, text)};
+}
+
+void beginUnbound(SessionState& session, std::uint64_t id, RangeRole role) noexcept {
+    if (!role.opensWindow) {
+        return;
+    }
+    {
+        SpinGuard guard(session.windowStartsLock);
+        std::uint8_t* open = session.windowStarts.insert(id);
+        if (open == nullptr || *open != 0) {
+            return;
+        }
+        *open = 1;
+    }
+    windowRangeBegins(session);
+}
+
+void endUnbound(SessionState& session, std::uint64_t id) noexcept {
+    if (!session.window.isByRange()) {
+        return;
+    }
+    SpinGuard guard(session.windowStartsLock);
+    if (session.windowStarts.erase(id)) {
+        session.windowRangesEnded.fetch_add(1, std::memory_order_release);
+    }
+}
+
+void dropRanges(SessionState& session, ThreadState& thread) noexcept {
+    for (unsigned i = 0; i < thread.openRangeCount && i < ThreadState::kMaxOpenRanges; ++i) {
+        if (thread.openRanges[i].opensWindow) {
+            session.windowRangesEnded.fetch_add(1, std::memory_order_release);
+        }
+        if (thread.openRanges[i].isStep) {
+            session.openSteps.fetch_sub(1, std::memory_order_relaxed);
+        }
+    }
+    thread.openRangeCount = 0;
+}
+
+void pushRange(SessionState& session, ThreadState& thread, raw::StringRef domain, raw::StringRef name,
+    std::string_view text, RangeRole role) noexcept {
     if (thread.openRangeCount >= ThreadState::kMaxOpenRanges) {
         ++thread.openRangeCount;
         return;
@@ -39,10 +106,13 @@ void pushRange(ThreadState& thread, raw::StringRef domain, raw::StringRef name, 
     append(length != 0 ? "/" : "");
     append(text);
     thread.openRanges[thread.openRangeCount++]
-        = {domain, name, 0, static_cast<std::uint16_t>(length), isStep};
+        = {domain, name, 0, static_cast<std::uint16_t>(length), role.isStep, role.opensWindow};
+    if (role.opensWindow) {
+        windowRangeBegins(session);
+    }
 }
 
-bool popRange(ThreadState& thread, raw::StringRef domain) noexcept {
+bool popRange(SessionState& session, ThreadState& thread, raw::StringRef domain) noexcept {
     if (thread.openRangeCount > ThreadState::kMaxOpenRanges) {
         --thread.openRangeCount;
         return false;
@@ -50,6 +120,9 @@ bool popRange(ThreadState& thread, raw::StringRef domain) noexcept {
     for (unsigned i = thread.openRangeCount; i-- > 0;) {
         if (thread.openRanges[i].domain == domain) {
             const bool isStep = thread.openRanges[i].isStep;
+            if (thread.openRanges[i].opensWindow) {
+                session.windowRangesEnded.fetch_add(1, std::memory_order_release);
+            }
             for (unsigned j = i; j + 1 < thread.openRangeCount; ++j) {
                 thread.openRanges[j] = thread.openRanges[j + 1];
             }
@@ -70,8 +143,7 @@ void stepEnded(SessionState& session, const ThreadState& thread) noexcept {
     }
     const std::uint64_t ended = session.stepsEnded.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (session.window.turnsAt(ended)) {
-        session.keeperWake.store(1, std::memory_order_release);
-        syscall(SYS_futex, &session.keeperWake, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        wakeKeeper(session);
     }
 }
 
@@ -86,24 +158,6 @@ raw::StringRef rangePath(SessionState& session, ThreadState& thread) noexcept {
         range.path = session.strings.string({thread.pathText, range.pathBytes});
     }
     return range.path;
-}
-
-bool isStepName(SessionState& session, raw::StringRef name, const char* text) noexcept {
-    SpinGuard guard(session.rangeLock);
-    if (!session.hasStepPattern) {
-        const char* wanted = getenv(raw::kEnvStepRange);
-        const char* pattern = wanted != nullptr && wanted[0] != '\0' ? wanted : kUsualSteps;
-        session.hasStepPattern = regcomp(&session.stepPattern, pattern, REG_EXTENDED | REG_NOSUB) == 0
-            || regcomp(&session.stepPattern, kUsualSteps, REG_EXTENDED | REG_NOSUB) == 0;
-    }
-    std::uint32_t* known = session.stepNames.insert(name);
-    if (known == nullptr || !session.hasStepPattern) {
-        return false;
-    }
-    if (*known == 0) {
-        *known = regexec(&session.stepPattern, text, 0, nullptr, 0) == 0 ? 2 : 1;
-    }
-    return *known == 2;
 }
 
 } // namespace gd::session

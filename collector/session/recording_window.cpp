@@ -36,6 +36,10 @@ void RecordingWindow::open(const char* text, std::int64_t originNs) noexcept {
     std::uint64_t first = 0;
     std::uint64_t last = m_last;
     std::uint64_t ns = 0;
+    if (std::strcmp(text, "range") == 0) {
+        m_kind = Kind::Range;
+        return;
+    }
     if (readNumber(text, "steps=", first)) {
         readNumber(text, ":", last);
         m_kind = Kind::Steps;
@@ -55,12 +59,14 @@ void RecordingWindow::open(const char* text, std::int64_t originNs) noexcept {
     }
 }
 
-bool RecordingWindow::holds(std::int64_t nowNs, std::uint64_t stepsEnded) const noexcept {
+bool RecordingWindow::holds(std::int64_t nowNs, std::uint64_t stepsEnded, bool anyRange) const noexcept {
     switch (m_kind) {
     case Kind::Time:
         return nowNs >= m_fromNs && nowNs < m_toNs;
     case Kind::Steps:
         return stepsEnded >= m_first && stepsEnded <= m_last;
+    case Kind::Range:
+        return anyRange;
     case Kind::Everything:
         break;
     }

@@ -5,6 +5,7 @@
 #include "collector/session/drainer.h"
 #include "collector/session/keeper.h"
 #include "collector/session/open_spool.h"
+#include "collector/session/range_path.h"
 #include "collector/session/system.h"
 
 #include <cstdlib>
@@ -72,6 +73,7 @@ void threadEnded(void* value) noexcept {
         return; // a forked child: the parent's thread
     }
     thread->lane.busy.store(1, std::memory_order_relaxed);
+    dropRanges(*session, *thread);
     session->ring.release(thread->lane);
     thread->lane.busy.store(0, std::memory_order_release);
     threadNow = nullptr;
@@ -152,6 +154,7 @@ SessionState* openSession() noexcept {
     }
     const std::int64_t runStartNs = control != nullptr ? control->startNs : 0;
     session->window.open(getenv(raw::kEnvWindow), runStartNs != 0 ? runStartNs : session->identity.startNs);
+    openRangePatterns(*session);
     session->wantedLevel = initialLevel(control);
     session->firstLevel = windowedLevel(*session, session->wantedLevel, session->identity.startNs);
     void* drainerMemory = mapMemory(sizeof(Drainer));

@@ -8,6 +8,7 @@
 #include "collector/session/flat_map.h"
 #include "collector/session/framework_note.h"
 #include "collector/session/interner.h"
+#include "collector/session/name_pattern.h"
 #include "collector/session/pointer_map.h"
 #include "collector/session/recording_window.h"
 #include "collector/session/ring.h"
@@ -17,7 +18,6 @@
 #include <atomic>
 #include <climits>
 #include <cstdint>
-#include <regex.h>
 
 namespace gd::session {
 
@@ -105,16 +105,19 @@ struct SessionState {
     FlatMap<GraphNote> execs;
     FlatMap<raw::ShapeRef> nodeShapes;
 
-    SpinLock rangeLock;
-    FlatMap<std::uint32_t> stepNames; ///< range name -> 1 = no step, 2 = step
-    regex_t stepPattern;
-    bool hasStepPattern = false;
+    NamePattern stepPattern;
     std::atomic<std::uint64_t> stepsEnded{0}; ///< outermost step ranges of all threads
     std::atomic<std::uint32_t> openSteps{0}; ///< step ranges some thread is in
 
     FrameworkNote framework;
 
     RecordingWindow window;
+    NamePattern windowPattern;
+    std::atomic<std::uint64_t> windowRangesBegun{0}; ///< ranges of all threads that delimit the window
+    std::atomic<std::uint64_t> windowRangesEnded{0};
+    SpinLock windowStartsLock;
+    FlatMap<std::uint8_t> windowStarts; ///< those among start and end ranges that are open, by id
+    std::atomic<std::uint32_t> windowIsOpen{0};
     std::atomic<std::uint32_t> keeperWake{0}; ///< futex of the collector's own thread
 
     RateLimit allocationStacks{2000};

@@ -156,8 +156,7 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     // opened before must not stay open.
     const Entry entry{AlsoWhenOff{}};
     const bool off = publishedLevel() == raw::RecordingLevel::Off;
-    const bool nests = range.op == GD_RT_RANGE_PUSH || range.op == GD_RT_RANGE_POP;
-    if (!entry || (off && !nests)) {
+    if (!entry || (off && range.op == GD_RT_RANGE_MARK)) {
         return;
     }
     SessionState& session = entry.session();
@@ -176,17 +175,22 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     if (isNccl) {
         // recorded, nothing more
     } else if (range.op == GD_RT_RANGE_PUSH) {
-        isStep = record.name != 0 && isStepName(session, record.name, name);
-        pushRange(thread, record.domain, record.name, name, isStep);
+        const RangeRole role = roleOf(session, record.name, name);
+        isStep = role.isStep;
+        pushRange(session, thread, record.domain, record.name, name, role);
         if (isStep) {
             session.openSteps.fetch_add(1, std::memory_order_relaxed);
         }
     } else if (range.op == GD_RT_RANGE_POP) {
-        isStep = popRange(thread, record.domain);
+        isStep = popRange(session, thread, record.domain);
         if (isStep) {
             session.openSteps.fetch_sub(1, std::memory_order_relaxed);
             stepEnded(session, thread);
         }
+    } else if (range.op == GD_RT_RANGE_START) {
+        beginUnbound(session, range.u64, roleOf(session, record.name, name));
+    } else if (range.op == GD_RT_RANGE_END) {
+        endUnbound(session, range.u64);
     }
     if (isStep) {
         raw::setThread(record, thread.lane.thread);

@@ -28,6 +28,7 @@ struct OpenRange {
     raw::StringRef path; ///< "outer/inner", 0 = not asked for yet
     std::uint16_t pathBytes; ///< length of the path in ThreadState::pathText
     bool isStep; ///< went to the history lane, so its end must too
+    bool opensWindow; ///< the recording window is open as long as this range is
 };
 
 /// Everything the collector knows about one user thread, reached through one thread-local pointer. Mapped

@@ -84,11 +84,21 @@ TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
     expectRefusal(call({"run", "--keep-last", "0s", "--", "true"}), 2, "nothing would be kept");
     expectRefusal(call({"run", "--keep-last", "1kB", "--", "true"}), 2, "--keep-last 1kB: at least 1MB");
     expectRefusal(call({"run", "--max-size", "0B", "--", "true"}), 2, "--max-size 0B: at least 1MB");
-    expectRefusal(call({"run", "--self-check", "--", "true"}), 2, "--self-check is not in this version");
+    expectRefusal(call({"run", "--window", "(", "--", "true"}), 2, "--window (: while the job runs");
+    expectRefusal(call({"run", "--window", "x", "--delay", "1s", "--", "true"}), 2, "--window excludes");
+    expectRefusal(call({"query", trace(), "SELECT 1", "--time-limit", "soon"}), 2, "--time-limit");
     expectRefusal(call({"run", "--report", "html", "--", "true"}), 2, "writes no html");
     expectRefusal(call({"run", "-o", "%z.gdt", "--", "true"}), 2, "after % one of");
     expectRefusal(call({"run", "--max-size", "many", "--", "true"}), 2, "--max-size");
     expectRefusal(call({"run", "--step-range", "(", "--", "true"}), 2, "regular expression");
+}
+
+TEST_F(Commands, AQueryThatNeverEndsIsStopped) {
+    const std::string endless
+        = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    expectRefusal(call({"query", trace(), endless, "--time-limit", "200ms"}), 3,
+        "stopped after 200ms; --time-limit allows more");
+    EXPECT_EQ(call({"query", trace(), "SELECT 1"}).status, 0);
 }
 
 TEST_F(Commands, BadTracesAreOneSentenceAndStatus3) {

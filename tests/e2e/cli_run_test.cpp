@@ -79,6 +79,7 @@ TEST(Run, ACommandWithoutARuntimeLeavesATraceThatSaysSo) {
     ASSERT_FALSE(report["issues"].empty());
     EXPECT_EQ(report["issues"][0]["code"], "no_runtime_seen");
     EXPECT_TRUE(shop.spools().empty());
+    EXPECT_LT(fs::file_size(shop.path("x.gdt")), 200'000u);
 }
 
 // The latest steps are judged, the earlier ones are known to have been there, and nothing is called a loss.
@@ -108,6 +109,26 @@ TEST(Run, KeepsTheLatestEventsOfALongJob) {
     // Every step that is judged holds all its replays.
     EXPECT_EQ(ask("SELECT min(replays) = max(replays) AND min(replays) > 0 FROM step WHERE kind = 'steady'"),
         "1\n");
+}
+
+TEST(Run, AWindowOfRangesIsRecordedAndNothingElse) {
+    const Workshop shop;
+    ASSERT_EQ(shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--window", "^optimizer"}, {"--steps", "60"}))
+                  .status,
+        0);
+    const auto ask = [&shop](const std::string& sql) {
+        const ProgramEnd answer
+            = shop.run(graphdoctor({"query", shop.file("x.gdt"), sql, "--format", "csv"}));
+        return answer.out.substr(answer.out.find('\n') + 1);
+    };
+    EXPECT_EQ(ask("SELECT level FROM recording_state ORDER BY rowid LIMIT 1"), "history\n");
+    EXPECT_EQ(ask("SELECT count(*) > 0 FROM recording_state WHERE level = 'standard'"), "1\n");
+    const ProgramEnd none = shop.run(
+        recordTrainer({"-o", shop.file("y.gdt"), "--window", "^no such range"}, {"--steps", "20"}));
+    EXPECT_EQ(none.status, 0);
+    const auto issues = reportOf(shop, shop.file("y.gdt"))["issues"];
+    ASSERT_EQ(issues.size(), 1u) << issues;
+    EXPECT_EQ(issues[0]["code"], "window_never_opened");
 }
 
 TEST(Run, AGateThatCannotBeJudgedGives91) {

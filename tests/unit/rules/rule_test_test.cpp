@@ -3,7 +3,9 @@
 
 #include "sample_rule.h"
 
+#include <chrono>
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
 
 namespace gd::rules {
@@ -63,6 +65,20 @@ TEST_F(RuleTesterTest, WantsAFiringAndAQuietTest) {
     EXPECT_THAT(tester.test(rule).text(), HasSubstr("no test in which the rule just stays quiet"));
     rule.tests.clear();
     EXPECT_THAT(tester.test(rule).text(), HasSubstr("no test in which the rule fires"));
+}
+
+TEST_F(RuleTesterTest, ARuleThatNeverEndsIsTriedOnce) {
+    RuleFile rule = sampleRule();
+    // Its own columns, behind rows without end.
+    rule.query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT s.* FROM ("
+        + rule.query.substr(0, rule.query.find(';')) + ") AS s WHERE (SELECT count(*) FROM n) > 0";
+    rule.tests.resize(1);
+    rule.tests.resize(6, rule.tests.front());
+    const auto start = std::chrono::steady_clock::now();
+    const RuleTestReport report = tester.test(rule);
+    EXPECT_EQ(report.tests.size(), 1u);
+    EXPECT_THAT(report.text(), HasSubstr("took longer than 2 s"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
 }
 
 TEST_F(RuleTesterTest, StatementsOfATestCannotReachOut) {

@@ -82,11 +82,13 @@ TEST(Environment, ReplacesAndRemovesWhatAnOuterRunSet) {
 TEST(Environment, WindowsReachTheCollector) {
     EnvironmentWish asked = wish();
     asked.windows = "steps=1:2";
+    asked.windowRange = R"(^epoch \d)";
     asked.limits = "size=4000000000,keep_ns=60000000000";
     asked.stepRange = R"(^step \d+)";
     const EnvironmentPlan plan = planEnvironment(asked, gd::test::Variables{});
     EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_WINDOW", "steps=1:2")));
     EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_LIMITS", asked.limits)));
+    EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_WINDOW_RANGE", "^epoch [0-9]")));
     EXPECT_THAT(plan.set, Contains(Pair("GRAPHDOCTOR_STEP_RANGE", "^step [0-9]+")));
     EXPECT_THAT(planEnvironment(wish(), gd::test::Variables{}).unset, Contains("GRAPHDOCTOR_WINDOW"));
 }

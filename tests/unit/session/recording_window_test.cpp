@@ -11,6 +11,7 @@
 #include <ctime>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 namespace gd::session {
@@ -153,6 +154,136 @@ TEST(RecordingWindow, AHandThatStartsOpensAClosedWindow) {
         spool.startByHand();
         if (!reaches(raw::RecordingLevel::Standard)) {
             _exit(2);
+        }
+    }),
+        0);
+}
+
+// Window of ranges: what the children below do is judged by the levels that came into force.
+class RangeWindow : public testing::Test {
+protected:
+    RangeWindow() {
+        m_spool.setLevel(raw::RecordingLevel::Standard);
+        m_spool.setVariable("GRAPHDOCTOR_WINDOW", "range");
+        m_spool.setVariable("GRAPHDOCTOR_WINDOW_RANGE", "^mine");
+    }
+    /// How often the level rose to standard.
+    std::size_t openings() const {
+        std::size_t count = 0;
+        for (const auto& [level, window] : statesOf(m_spool)) {
+            count += level == kStandard ? 1 : 0;
+        }
+        return count;
+    }
+    SpoolBuilder m_spool;
+};
+
+TEST_F(RangeWindow, IsOpenAsLongAsARangeIs) {
+    ASSERT_EQ(m_spool.run([] {
+        range(GD_RT_RANGE_PUSH, "other");
+        if (sink::level() != raw::RecordingLevel::History) {
+            _exit(1);
+        }
+        range(GD_RT_RANGE_PUSH, "mine outer");
+        if (!reaches(raw::RecordingLevel::Standard)) {
+            _exit(2);
+        }
+        range(GD_RT_RANGE_PUSH, "mine inner");
+        range(GD_RT_RANGE_POP, nullptr);
+        const timespec pause{0, 200'000'000}; // four looks of the collector's thread
+        nanosleep(&pause, nullptr);
+        if (sink::level() != raw::RecordingLevel::Standard) {
+            _exit(3);
+        }
+        range(GD_RT_RANGE_POP, nullptr);
+        if (!reaches(raw::RecordingLevel::History)) {
+            _exit(4);
+        }
+    }),
+        0);
+    EXPECT_THAT(statesOf(m_spool),
+        ElementsAre(std::pair(kHistory, 0u), std::pair(kStandard, 1u), std::pair(kHistory, 1u)));
+}
+
+TEST_F(RangeWindow, AnyThreadHoldsItAndAThreadThatEndsLetsGo) {
+    ASSERT_EQ(m_spool.run([] {
+        range(GD_RT_RANGE_PUSH, "mine 1");
+        std::thread([] { range(GD_RT_RANGE_PUSH, "mine 2"); }).join(); // never popped
+        std::thread([] {
+            range(GD_RT_RANGE_PUSH, "mine 3");
+            if (!reaches(raw::RecordingLevel::Standard)) {
+                _exit(1);
+            }
+            range(GD_RT_RANGE_POP, nullptr);
+        }).join();
+        range(GD_RT_RANGE_POP, nullptr);
+        if (!reaches(raw::RecordingLevel::History)) {
+            _exit(2);
+        }
+    }),
+        0);
+    EXPECT_EQ(openings(), 1u);
+}
+
+TEST_F(RangeWindow, RangesOfNoThreadCountByTheirId) {
+    ASSERT_EQ(m_spool.run([] {
+        const auto unbound = [](gd_rt_range_op op, const char* name, std::uint64_t id) {
+            gd_rt_range record{};
+            record.size = sizeof record;
+            record.op = op;
+            record.name = name;
+            record.u64 = id;
+            sink::range(record);
+        };
+        unbound(GD_RT_RANGE_START, "mine", 7);
+        unbound(GD_RT_RANGE_START, "other", 8);
+        unbound(GD_RT_RANGE_END, nullptr, 8);
+        if (!reaches(raw::RecordingLevel::Standard)) {
+            _exit(1);
+        }
+        std::thread([unbound] { unbound(GD_RT_RANGE_END, nullptr, 7); }).join();
+        if (!reaches(raw::RecordingLevel::History)) {
+            _exit(2);
+        }
+    }),
+        0);
+    EXPECT_EQ(openings(), 1u);
+}
+
+TEST_F(RangeWindow, ThousandsASecondAreOneWindow) {
+    ASSERT_EQ(m_spool.run([] {
+        const std::int64_t endNs = monotonicNs() + 600'000'000;
+        while (monotonicNs() < endNs) {
+            range(GD_RT_RANGE_PUSH, "mine");
+            range(GD_RT_RANGE_POP, nullptr);
+            const timespec pause{0, 100'000};
+            nanosleep(&pause, nullptr);
+        }
+        if (!reaches(raw::RecordingLevel::History)) {
+            _exit(1);
+        }
+    }),
+        0);
+    EXPECT_EQ(openings(), 1u);
+}
+
+TEST_F(RangeWindow, ARangeThatIsNeverClosedIsRecordedToTheEnd) {
+    ASSERT_EQ(m_spool.run([] {
+        range(GD_RT_RANGE_PUSH, "mine");
+        if (!reaches(raw::RecordingLevel::Standard)) {
+            _exit(1);
+        }
+    }),
+        0);
+    EXPECT_EQ(openings(), 1u);
+}
+
+TEST_F(RangeWindow, WhatIsAskedByHandComesFirst) {
+    m_spool.startByHand();
+    ASSERT_EQ(m_spool.run([] {
+        range(GD_RT_RANGE_PUSH, "other");
+        if (!reaches(raw::RecordingLevel::Standard)) {
+            _exit(1);
         }
     }),
         0);

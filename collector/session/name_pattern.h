@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collector/raw/record.h"
+#include "collector/session/flat_map.h"
+#include "collector/session/spin_lock.h"
+
+#include <cstdint>
+#include <regex.h>
+
+namespace gd::session {
+
+/// Whether names of ranges match a POSIX pattern; each name is matched once. Any thread.
+class NamePattern {
+public:
+    /// The first of `pattern` and `fallback` that can be read is meant; either may be null. Without one
+    /// nothing matches. Called once, before names are looked at.
+    void open(const char* pattern, const char* fallback) noexcept;
+    bool matches(raw::StringRef name, const char* text) noexcept;
+
+private:
+    SpinLock m_lock;
+    FlatMap<std::uint32_t> m_names; ///< 1 = no, 2 = yes
+    regex_t m_pattern;
+    bool m_isSet = false;
+};
+
+} // namespace gd::session
