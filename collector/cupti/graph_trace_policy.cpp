@@ -133,8 +133,6 @@ void GraphTracePolicy::nodeRecordsUsedUp(std::int64_t nowNs) {
     m_pendingCount = 0;
     if (before) {
         m_pinned.kernels = false;
-    }
-    if (before) {
         enter(Phase::Quiet, nowNs);
     }
 }
