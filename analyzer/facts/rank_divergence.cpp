@@ -23,6 +23,26 @@ bool isCollective(const CommOp& op) {
     return op.kind != "send" && op.kind != "recv";
 }
 
+// Whether the call was captured into a graph that never ran: the capture failed, or its executables were
+// thrown away without a launch, as when another rank could not capture. Nobody communicated then.
+bool neverRan(const ProcessData& process, const CommOp& op) {
+    const auto capture = std::find_if(process.captures.begin(), process.captures.end(),
+        [&](const Capture& candidate) { return candidate.captureId == op.captureId; });
+    if (op.captureId == 0 || capture == process.captures.end())
+        return false;
+    if (capture->graphId == 0)
+        return true;
+    bool instantiated = false;
+    for (const Exec& exec : process.execs) {
+        if (exec.graphId != capture->graphId)
+            continue;
+        if (!exec.replays.empty())
+            return false;
+        instantiated = true;
+    }
+    return instantiated;
+}
+
 // Communicators of which several ranks are in the trace, each from its creation on.
 std::map<std::int64_t, Communicator> communicators(const RawData& raw) {
     std::map<std::int64_t, Communicator> result;
@@ -42,7 +62,7 @@ std::map<std::int64_t, Communicator> communicators(const RawData& raw) {
     for (auto& [hash, communicator] : result) {
         for (Member& member : communicator.members) {
             for (const CommOp& op : member.process->commOps) {
-                if (op.commHash == hash && isCollective(op))
+                if (op.commHash == hash && isCollective(op) && !neverRan(*member.process, op))
                     member.calls.push_back(&op);
             }
         }

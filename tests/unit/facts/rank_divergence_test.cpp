@@ -49,6 +49,33 @@ TEST_F(RankDivergenceTest, CapturedHereEagerThere) {
     EXPECT_EQ(first(), "captured 0: all_reduce of 64 bytes, captured / all_reduce of 64 bytes, eager");
 }
 
+// One rank's capture fails before the call, and the graph of the other, which has captured it, is thrown
+// away: nobody communicated, and both go on eagerly.
+TEST_F(RankDivergenceTest, CallsOfGraphsThatNeverRanDoNotCount) {
+    trace.capturedGraph(3, 500, 900, {"kernel"});
+    trace.comm(kComm, 2, 100);
+    trace.commOp(kComm, "all_reduce", 64, 800, 3);
+    trace.commOp(kComm, "all_reduce", 64, 2000);
+    trace.process(2);
+    trace.capture(500, {.id = 4, .endNs = 900});
+    trace.comm(kComm, 2, 100);
+    trace.commOp(kComm, "all_reduce", 32, 800, 4);
+    trace.commOp(kComm, "all_reduce", 64, 2000);
+    EXPECT_EQ(first(), "none 0: no further call / no further call");
+    EXPECT_EQ(trace.number("SELECT calls FROM rank_divergence"), 1);
+}
+
+TEST_F(RankDivergenceTest, CallsOfGraphsThatRanCount) {
+    trace.capturedGraph(3, 500, 900, {"kernel"});
+    trace.replay(3, 1000, 1010, 1020, 1030);
+    trace.comm(kComm, 2, 100);
+    trace.commOp(kComm, "all_reduce", 64, 800, 3);
+    trace.process(2);
+    trace.comm(kComm, 2, 100);
+    trace.commOp(kComm, "all_reduce", 64, 2000);
+    EXPECT_EQ(first(), "captured 0: all_reduce of 64 bytes, eager / all_reduce of 64 bytes, captured");
+}
+
 TEST_F(RankDivergenceTest, OtherKind) {
     rank({{"all_reduce", 64}});
     trace.process(2);
