@@ -57,6 +57,15 @@ void MainWindow::makeActions() {
     addKey(select, tr("Collapse or expand the process of the row"), {Qt::Key_C},
         [this] { m_timeline->toggleProcess(); });
     addKey(select, tr("Graph of the selected replay or kernel"), {Qt::Key_G}, [this] { showGraph(); });
+    addKey(select, tr("Set or remove a mark"), {Qt::Key_M}, [this] { m_timeline->toggleMark(); });
+    addKey(select, tr("Set or remove a mark and keep the marks beside the trace"),
+        {QKeySequence(Qt::SHIFT | Qt::Key_M)}, [this] {
+            m_timeline->toggleMark();
+            keepMarks();
+        });
+    addKey(select, tr("Next mark"), {Qt::Key_B}, [this] { m_timeline->stepMark(1); });
+    addKey(select, tr("Mark before"), {QKeySequence(Qt::SHIFT | Qt::Key_B)},
+        [this] { m_timeline->stepMark(-1); });
     addKey(select, tr("Clear the selection"), {Qt::Key_Escape}, [this] {
         m_timeline->clearSelection();
         m_timeline->setFocus();

@@ -4,11 +4,13 @@
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDropEvent>
+#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QListWidget>
 #include <QMimeData>
+#include <QSaveFile>
 #include <QSettings>
 #include <QStatusBar>
 #include <QToolButton>
@@ -148,6 +150,7 @@ void MainWindow::connectSession() {
     connect(session, &TraceSession::tracksLoaded, this, [this] {
         m_state->setText(tr("Looking for findings …"));
         m_search->setTrace(m_timeline, m_session->names());
+        loadMarks();
         showEmptyState();
     });
     connect(session, &TraceSession::reportReady, this, &MainWindow::takeReport);
@@ -267,6 +270,30 @@ void MainWindow::showGraph() {
     if (m_session && m_timeline->selectedEvent())
         m_session->requestGraph(m_timeline->selectedEvent());
     m_graph->view()->setFocus();
+}
+
+void MainWindow::keepMarks() {
+    QSaveFile file(m_path + QStringLiteral(".marks"));
+    QByteArray text;
+    for (const std::int64_t mark : m_timeline->marks())
+        text += QByteArray::number(static_cast<qint64>(mark)) + '\n';
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit())
+        statusBar()->showMessage(
+            tr("Marks cannot be kept in %1: %2").arg(file.fileName(), file.errorString()), 8000);
+}
+
+void MainWindow::loadMarks() {
+    QFile file(m_path + QStringLiteral(".marks"));
+    if (!file.open(QIODevice::ReadOnly))
+        return;
+    std::vector<std::int64_t> marks;
+    for (int i = 0; i < 10'000 && !file.atEnd(); ++i) {
+        bool good = false;
+        const qint64 time = file.readLine(64).trimmed().toLongLong(&good);
+        if (good)
+            marks.push_back(time);
+    }
+    m_timeline->setMarks(std::move(marks));
 }
 
 void MainWindow::chooseTrace() {

@@ -68,6 +68,9 @@ private:
     void takeReport(const ReportPtr& report);
     void showEmptyState();
     void showGraph(); // of the selected event
+    // Marks live in TRACE.marks, one time in ns a line, so that the trace itself stays as it is.
+    void keepMarks();
+    void loadMarks();
     void chooseTrace();
     void showShortcuts();
     void openSource(const QString& file, qint64 line);

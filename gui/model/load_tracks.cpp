@@ -353,35 +353,45 @@ private:
         return deliverAll(drafts);
     }
 
-    // Bytes allocated on each device. The framework's blocks lie inside driver allocations and get a row of
-    // their own.
+    // Bytes of each device: what the driver gave out (as memory_step counts it: without the graphs' own
+    // allocations of a real device, whose sizes do not add up), the framework's blocks inside that, and what
+    // looks at the device found in use by anybody.
     Result<void> readMemory() {
-        struct Curve {
-            std::vector<StepCurve::Point> changes;
-        };
-        std::map<std::tuple<std::int64_t, std::int64_t, bool>, Curve> curves;
-        GD_TRY(each("SELECT process_id, device_id, kind, bytes, alloc_ns, free_ns FROM allocation "
-                    "WHERE device_id IS NOT NULL",
+        enum Row : std::int64_t { driver, framework, inUse };
+        constexpr std::string_view kTitles[] = {"", ": framework's blocks", ": in use by anybody"};
+        std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<StepCurve::Point>> curves;
+        GD_TRY(each(
+            "SELECT a.process_id, a.device_id, a.kind, a.bytes, a.alloc_ns, a.free_ns FROM allocation AS a "
+            "LEFT JOIN device AS d ON d.process_id = a.process_id AND d.device_id = a.device_id "
+            "WHERE a.device_id IS NOT NULL AND a.kind NOT LIKE 'host%' "
+            "AND (a.kind != 'graph' OR d.workers > 0)",
             [&](const Statement& r) {
-                auto& changes = curves[{r.int64(0), r.int64(1), r.text(2) == "framework"}].changes;
+                auto& changes
+                    = curves[{r.int64(0), r.int64(1), r.text(2) == "framework" ? framework : driver}];
                 changes.push_back({r.int64(4), r.int64(3)});
                 if (!r.isNull(5))
                     changes.push_back({r.int64(5), -r.int64(3)});
             }));
-        for (auto& [key, curve] : curves) {
-            std::stable_sort(curve.changes.begin(), curve.changes.end(),
-                [](const auto& a, const auto& b) { return a.timeNs < b.timeNs; });
+        for (auto& [key, points] : curves) {
+            // Frees before allocations of the same moment: a block handed on at once makes no peak.
+            std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
+                return a.timeNs != b.timeNs ? a.timeNs < b.timeNs : a.value < b.value;
+            });
             std::int64_t sum = 0;
-            for (auto& point : curve.changes)
+            for (auto& point : points)
                 point.value = sum += point.value;
+        }
+        GD_TRY(each("SELECT process_id, device_id, time_ns, total_bytes - free_bytes FROM memory_sample "
+                    "ORDER BY time_ns",
+            [&](const Statement& r) {
+                curves[{r.int64(0), r.int64(1), inUse}].push_back({r.int64(2), r.int64(3)});
+            }));
+        for (auto& [key, points] : curves) {
             Draft draft;
             draft.row.kind = RowKind::memory;
-            draft.row.process = std::get<0>(key);
-            draft.row.device = std::get<1>(key);
-            draft.row.number = std::get<2>(key) ? 1 : 0;
-            draft.row.title = fmt::format(
-                "Memory, device {}{}", draft.row.device, std::get<2>(key) ? ": framework's blocks" : "");
-            draft.row.curve = std::make_shared<const StepCurve>(std::move(curve.changes));
+            std::tie(draft.row.process, draft.row.device, draft.row.number) = key;
+            draft.row.title = fmt::format("Memory, device {}{}", draft.row.device, kTitles[draft.row.number]);
+            draft.row.curve = std::make_shared<const StepCurve>(std::move(points));
             deliver(std::move(draft));
         }
         return {};

@@ -35,6 +35,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintSelection(painter);
     painter.restore();
     paintRuler(painter);
+    paintMarks(painter);
     paintFindings(painter);
 }
 
@@ -279,6 +280,20 @@ void TimelineView::paintSelection(QPainter& painter) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(m_theme->selection, 2));
     painter.drawRect(QRectF(plotLeft() + from, y, to - from, line.laneHeight - 1));
+}
+
+void TimelineView::paintMarks(QPainter& painter) {
+    painter.setPen(QPen(m_theme->area, 1, Qt::DashLine));
+    for (const std::int64_t mark : m_marks) {
+        const double x = m_scale.xAt(mark);
+        if (x < 0 || x > plotWidth())
+            continue;
+        painter.drawLine(QPointF(plotLeft() + x, fontMetrics().height() + 4),
+            QPointF(plotLeft() + x, viewport()->height()));
+        const QPointF top(plotLeft() + x, fontMetrics().height() + 4);
+        painter.setBrush(m_theme->area);
+        painter.drawPolygon(QPolygonF({top, top + QPointF(-5, -7), top + QPointF(5, -7)}));
+    }
 }
 
 void TimelineView::paintArea(QPainter& painter) {

@@ -38,6 +38,7 @@ void TimelineView::setTrace(const TraceInfo& info, std::shared_ptr<const NameTab
     m_history.clear();
     m_selected = {};
     m_area.reset();
+    m_marks.clear();
     m_report.reset();
     m_finding = -1;
     m_currentLine = -1;
@@ -268,6 +269,46 @@ void TimelineView::centreSelection() {
         showInterval(m_selected.startNs(), m_selected.endNs(), 0.25);
     else
         setScale(centred, true);
+}
+
+void TimelineView::setMarks(std::vector<std::int64_t> marks) {
+    std::sort(marks.begin(), marks.end());
+    marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+    m_marks = std::move(marks);
+    viewport()->update();
+}
+
+void TimelineView::toggleMark() {
+    const std::int64_t at = m_selected ? m_selected.startNs() : m_scale.nsAt(plotWidth() / 2.0);
+    // The very mark at the start of an event; without one the mark that is seen in the middle.
+    const auto near = std::find_if(m_marks.begin(), m_marks.end(), [&](std::int64_t mark) {
+        return m_selected ? mark == at : std::abs(m_scale.xAt(mark) - m_scale.xAt(at)) < 1;
+    });
+    if (near != m_marks.end())
+        m_marks.erase(near);
+    else
+        m_marks.insert(std::upper_bound(m_marks.begin(), m_marks.end(), at), at);
+    viewport()->update();
+    emit marksChanged();
+}
+
+// To the next mark beyond the middle of the view; goes round.
+void TimelineView::stepMark(int direction) {
+    if (m_marks.empty())
+        return;
+    const double middle = plotWidth() / 2.0;
+    std::int64_t target = direction > 0 ? m_marks.front() : m_marks.back();
+    if (direction > 0) {
+        const auto next = std::find_if(m_marks.begin(), m_marks.end(),
+            [&](std::int64_t mark) { return m_scale.xAt(mark) > middle + 1; });
+        target = next == m_marks.end() ? target : *next;
+    } else {
+        const auto next = std::find_if(m_marks.rbegin(), m_marks.rend(),
+            [&](std::int64_t mark) { return m_scale.xAt(mark) < middle - 1; });
+        target = next == m_marks.rend() ? target : *next;
+    }
+    m_fitted = false;
+    setScale(m_scale.panned(m_scale.xAt(target) - middle), true);
 }
 
 void TimelineView::areaOfSelection() {

@@ -40,6 +40,9 @@ public:
     const TraceInfo& info() const { return m_info; }
     const EventKey& selectedEvent() const { return m_selected; }
     int selectedFinding() const { return m_finding; }
+    // Times that the user marked, ascending.
+    const std::vector<std::int64_t>& marks() const { return m_marks; }
+    void setMarks(std::vector<std::int64_t> marks);
     std::optional<std::pair<std::int64_t, std::int64_t>> area() const { return m_area; }
     int plotLeft() const; // x of the first pixel that shows time
     int plotWidth() const;
@@ -66,6 +69,8 @@ public slots:
     void areaOfSelection();
     void clearSelection();
     void toggleProcess(); // of the current row
+    void toggleMark(); // at the selection's start, else in the middle of the view
+    void stepMark(int direction);
     void setArea(std::int64_t fromNs, std::int64_t toNs);
 
 signals:
@@ -74,6 +79,7 @@ signals:
     void eventSelected(const gd::gui::EventKey& event);
     void findingPicked(int number); // with the pointer
     void areaChanged(); // also when it is gone
+    void marksChanged();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -106,6 +112,7 @@ private:
     void paintFindings(QPainter& painter);
     void paintSelection(QPainter& painter);
     void paintArea(QPainter& painter);
+    void paintMarks(QPainter& painter);
 
     const Theme* m_theme;
     TraceInfo m_info;
@@ -122,6 +129,7 @@ private:
     int m_finding = -1;
     int m_currentLine = -1;
     std::optional<std::pair<std::int64_t, std::int64_t>> m_area;
+    std::vector<std::int64_t> m_marks;
     enum class Drag { none, area, pan };
     Drag m_drag = Drag::none;
     QPoint m_dragStart;

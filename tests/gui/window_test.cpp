@@ -363,6 +363,32 @@ TEST_F(Window, AReplayShowsItsGraphAndNodesAndEventsLeadToEachOther) {
     EXPECT_TRUE(QTest::qWaitFor([&] { return graph->graph() == nullptr; }, 10'000));
 }
 
+TEST_F(Window, MarksAreKeptBesideTheTraceAndReached) {
+    const QString path = files.fixture("h200-trace-healthy");
+    openPath(path);
+    key(Qt::Key_J); // first step
+    key(Qt::Key_M, Qt::ShiftModifier);
+    const std::int64_t first = view->selectedEvent().startNs();
+    for (int i = 0; i < 20; ++i)
+        key(Qt::Key_Period);
+    key(Qt::Key_M, Qt::ShiftModifier);
+    const std::int64_t second = view->selectedEvent().startNs();
+    EXPECT_THAT(view->marks(), testing::ElementsAre(first, second));
+    key(Qt::Key_M); // the same place again: gone, but only here
+    EXPECT_THAT(view->marks(), testing::ElementsAre(first));
+    openPath(path);
+    EXPECT_THAT(view->marks(), testing::ElementsAre(first, second));
+    for (int i = 0; i < 4; ++i)
+        key(Qt::Key_W);
+    view->pan(-100);
+    key(Qt::Key_B);
+    EXPECT_NEAR(view->scale().xAt(first), view->plotWidth() / 2.0, 1);
+    key(Qt::Key_B);
+    EXPECT_NEAR(view->scale().xAt(second), view->plotWidth() / 2.0, 1);
+    key(Qt::Key_B, Qt::ShiftModifier);
+    EXPECT_NEAR(view->scale().xAt(first), view->plotWidth() / 2.0, 1);
+}
+
 TEST_F(Window, TheListOfKeysComesFromTheActions) {
     const std::string keys = window.shortcutList().toStdString();
     for (const char* word : {"Next finding", "Zoom in", "Back to the view before", "Ctrl+wheel"})
