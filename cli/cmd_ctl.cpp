@@ -32,7 +32,7 @@ constexpr std::string_view kExamples
       "RUN is the trace that the run will write, the pid of graphdoctor run or of a process it\n"
       "records, or the spool folder.\n\n"
       "stop keeps the history (captures, graphs, allocations), without which later findings would\n"
-      "guess; with --off nothing at all is recorded and the job costs what it costs bare. A job that\n"
+      "guess; with --off nothing at all is recorded and only CUPTI stays in the process. A job that\n"
       "was stopped and started again states in its report what recording cost it.";
 
 // Longer than a process takes to see the request (50 ms), to fetch what the device holds and to write it.

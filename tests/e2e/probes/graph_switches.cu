@@ -85,7 +85,8 @@ static void launch() {
     }
 }
 
-static void round(const std::string& which) {
+// False: no such case.
+static bool round(const std::string& which) {
     const auto wait = [] { cudaDeviceSynchronize(); };
     if (which == "idle" || which == "both_idle") {
         graphs(true);
@@ -127,12 +128,15 @@ static void round(const std::string& which) {
         kernels(false);
         graphs(true);
         launch();
+    } else {
+        return false;
     }
     wait();
     graphs(false);
     kernels(false);
     launch();
     wait();
+    return true;
 }
 
 int main(int argc, char** argv) {
@@ -206,12 +210,18 @@ int main(int argc, char** argv) {
             }
         });
     }
-    for (int i = 0; i < rounds; ++i) {
-        round(plain);
+    bool known = true;
+    for (int i = 0; known && i < rounds; ++i) {
+        known = round(plain);
     }
     done.store(true);
     for (std::thread& thread : threads) {
         thread.join();
+    }
+    if (!known) {
+        std::fprintf(stderr, "graph_switches: %s is no case\n", plain.c_str());
+        std::fflush(stderr);
+        _exit(2);
     }
     const cudaError_t result = cudaDeviceSynchronize();
     std::printf("%s: %d rounds, result %d\n", which.c_str(), rounds, static_cast<int>(result));
