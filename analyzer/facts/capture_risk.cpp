@@ -98,7 +98,7 @@ Result<void> buildCaptureRisk(FactContext& context) {
             std::int64_t captures = 0;
             std::int64_t openNs = 0;
             for (const Capture& capture : process.captures) {
-                const bool judged = capture.mode == "global" && capture.endResult.value_or(1) == 0
+                const bool judged = capture.mode == "global" && capture.endResult == 0 && capture.endNs
                     && capture.beginThreadId != threadId && capture.startNs >= firstNs
                     && capture.startNs <= lastNs;
                 const ApiCall& call = *foreign.calls.front();

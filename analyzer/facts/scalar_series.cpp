@@ -103,6 +103,8 @@ void narrow(Series& series, std::vector<std::uint64_t>& values) {
 } // namespace
 
 std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::uint64_t>& eager) {
+    if (frozen.bytes < 1 || frozen.bytes > 8) // a damaged trace
+        return std::nullopt;
     std::vector<std::uint64_t> values = eager;
     const std::set<std::uint64_t> different(values.begin(), values.end());
     if (different.size() < 2 || hasSettled(values) || (frozen.bytes == 8 && areAddresses(values)))

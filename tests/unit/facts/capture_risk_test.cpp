@@ -57,6 +57,15 @@ TEST_F(CaptureRiskTest, NotAThreadThatExchangedItsMode) {
     EXPECT_EQ(rows(), 0);
 }
 
+TEST_F(CaptureRiskTest, ACaptureWhoseEndHasNoTimeDoesNotCount) {
+    captures();
+    calls();
+    trace.sql("UPDATE capture SET end_ns = NULL WHERE capture_id = 3");
+    EXPECT_EQ(rows(), 1);
+    EXPECT_EQ(trace.number("SELECT captures FROM capture_risk"), 4);
+    EXPECT_EQ(trace.number("SELECT mean_open_ns FROM capture_risk"), kMs);
+}
+
 TEST_F(CaptureRiskTest, NotOnceTheCapturesAreOver) {
     captures();
     for (std::int64_t i = 0; i <= 20; ++i)

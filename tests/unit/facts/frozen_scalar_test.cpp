@@ -54,6 +54,11 @@ TEST(ScalarSeries, SaysNothingOfConstantsSettledValuesAndAddresses) {
     EXPECT_TRUE(changingSeries({8, 0}, {0x10'0000'0001, 0x10'0000'1001, 0x10'0000'2001})) << "equal steps";
 }
 
+TEST(ScalarSeries, SaysNothingOfWordsThatCannotBe) {
+    for (const int bytes : {-8, 0, 9, 64})
+        EXPECT_FALSE(changingSeries({bytes, 4}, {1, 2, 3})) << bytes;
+}
+
 // A graph of two kernels, replayed four times; the second gets a host value as parameter 1.
 class FrozenScalarTest : public testing::Test {
 protected:
