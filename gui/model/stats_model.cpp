@@ -56,7 +56,7 @@ QVariant StatsModel::data(const QModelIndex& index, int role) const {
     if (role != Qt::DisplayRole && role != Qt::UserRole)
         return {};
     const auto time = [role](std::int64_t ns) {
-        return role == Qt::UserRole ? QVariant::fromValue(ns) : QVariant(duration(ns));
+        return role == Qt::UserRole ? QVariant(static_cast<qlonglong>(ns)) : QVariant(duration(ns));
     };
     switch (index.column()) {
     case kind:
@@ -64,7 +64,7 @@ QVariant StatsModel::data(const QModelIndex& index, int role) const {
     case name:
         return text;
     case count:
-        return QVariant::fromValue(line.count);
+        return QVariant(static_cast<qlonglong>(line.count));
     case sum:
         return time(line.sumNs);
     case median:
