@@ -263,6 +263,12 @@ TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
     EXPECT_EQ(kernels, 63);
     EXPECT_GT(stats.busyNs, 0);
     EXPECT_LT(stats.busyNs, stats.toNs - stats.fromNs);
+    // Sorted by numbers, not by their text: the largest sum stands on top.
+    const QAbstractItemModel* sorted = window.statistics()->view()->model();
+    const auto sum
+        = [sorted](int row) { return sorted->index(row, StatsModel::sum).data(Qt::UserRole).toLongLong(); };
+    for (int row = 1; row < sorted->rowCount(); ++row)
+        ASSERT_GE(sum(row - 1), sum(row));
     EXPECT_THAT(
         window.statistics()->model().csv().toStdString(), testing::StartsWith("kind,name,count,sum_ns"));
     QAbstractItemModelTester tester(
