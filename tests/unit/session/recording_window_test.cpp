@@ -4,9 +4,7 @@
 #include "collector/raw/records_coverage.h"
 #include "collector/raw/records_process.h"
 #include "collector/session/session.h"
-#include "collector/session/sink.h"
-#include "tests/support/raw_reader.h"
-#include "tests/support/spool_builder.h"
+#include "tests/unit/session/session_test_support.h"
 
 #include <ctime>
 #include <gmock/gmock.h>
@@ -36,18 +34,12 @@ void range(gd_rt_range_op op, const char* name) {
     sink::range(record);
 }
 
-/// Waits (in a child) for what the collector's thread does, at most 10 s.
 bool reaches(raw::RecordingLevel level) {
-    for (int i = 0; i < 10'000 && sink::level() != level; ++i) {
-        const timespec pause{0, 1'000'000};
-        nanosleep(&pause, nullptr);
-    }
-    return sink::level() == level;
+    return eventually([level] { return sink::level() == level; });
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> statesOf(const SpoolBuilder& spool) {
-    const std::string segment = spool.segments().at(0);
-    const RawSpool raw(segment, SpoolBuilder::ringOf(segment));
+    const RawSpool raw = read(spool);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> states;
     for (const raw::ControlState& state : raw.historyOf<raw::ControlState>()) {
         states.emplace_back(state.level, state.window);

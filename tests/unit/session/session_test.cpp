@@ -6,17 +6,12 @@
 #include "collector/raw/records_memory.h"
 #include "collector/raw/records_process.h"
 #include "collector/session/hooks.h"
-#include "collector/session/sink.h"
-#include "tests/support/raw_reader.h"
-#include "tests/support/spool_builder.h"
+#include "tests/unit/session/session_test_support.h"
 
 #include <csignal>
-#include <fcntl.h>
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -28,43 +23,6 @@ namespace {
 
 using test::RawSpool;
 using test::SpoolBuilder;
-
-gd_rt_memory memoryAt(std::uint64_t address) {
-    gd_rt_memory memory{};
-    memory.size = sizeof memory;
-    memory.kind = GD_RT_MEMORY_DEVICE;
-    memory.ptr = address;
-    memory.bytes = 4096;
-    return memory;
-}
-
-void call(std::uint32_t api, std::int32_t result, std::uint64_t correlation, std::uint64_t stream = 7) {
-    gd_rt_api info{};
-    info.size = sizeof info;
-    info.api = api;
-    info.correlation = correlation;
-    info.stream = stream;
-    sink::apiEnter(info);
-    sink::apiExit(info, result);
-}
-
-RawSpool read(const SpoolBuilder& spool, std::size_t index = 0) {
-    const std::vector<std::string> segments = spool.segments();
-    const std::string segment = index < segments.size() ? segments[index] : std::string();
-    return RawSpool(segment, SpoolBuilder::ringOf(segment));
-}
-
-/// Waits (in a child) until the collector's thread has done something, at most 10 s.
-template <class Condition> bool eventually(Condition condition) {
-    for (int i = 0; i < 10'000; ++i) {
-        if (condition()) {
-            return true;
-        }
-        const timespec pause{0, 1'000'000};
-        nanosleep(&pause, nullptr);
-    }
-    return false;
-}
 
 } // namespace
 
@@ -345,92 +303,6 @@ TEST(Session, AFlushBringsEverythingIntoTheSegment) {
     const RawSpool raw(spool.segments().at(0), "");
     EXPECT_EQ(raw.eventsOf<raw::ApiCall>().size(), 1u);
     EXPECT_EQ(raw.historyOf<raw::Alloc>().size(), 1u);
-}
-
-TEST(Session, StopsAndSaysSoWhenTheSegmentCannotGrow) {
-    SpoolBuilder spool;
-    testing::internal::CaptureStderr();
-    ASSERT_EQ(spool.run([] {
-        call(GD_API_LAUNCH_KERNEL, 0, 1);
-        // The kernel answers a write beyond the limit as it does a full disk, and sends SIGXFSZ besides.
-        const rlimit limit{64 * 1024, 64 * 1024};
-        setrlimit(RLIMIT_FSIZE, &limit);
-        for (std::uint64_t i = 2; sink::enabled(); ++i) {
-            call(GD_API_LAUNCH_KERNEL, 0, i);
-        }
-        call(GD_API_LAUNCH_KERNEL, 0, 1);
-    }),
-        0);
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_THAT(said, testing::HasSubstr("cannot write"));
-    EXPECT_EQ(said.find("graphdoctor:"), said.rfind("graphdoctor:"));
-    const RawSpool raw = read(spool);
-    EXPECT_EQ(raw.header.loss[1].failedWrites, 1u);
-    bool saidInRecord = false;
-    for (const raw::Issue& issue : raw.historyOf<raw::Issue>()) {
-        saidInRecord = saidInRecord || raw.string(issue.code) == "segment_write_failed";
-    }
-    EXPECT_TRUE(saidInRecord);
-}
-
-TEST(Session, AFileSizeLimitOfNothingDoesNotEndTheJob) {
-    SpoolBuilder spool;
-    testing::internal::CaptureStderr(); // into a file: what is said must not end the job either
-    EXPECT_EQ(spool.run([] {
-        const rlimit limit{0, 0};
-        setrlimit(RLIMIT_FSIZE, &limit);
-        call(GD_API_LAUNCH_KERNEL, 0, 1); // SIGXFSZ would end the process here
-        if (sink::enabled()) {
-            _exit(1);
-        }
-    }),
-        0);
-    testing::internal::GetCapturedStderr();
-    EXPECT_THAT(spool.segments(), testing::IsEmpty());
-}
-
-TEST(Session, ComplainingToAClosedPipeDoesNotEndTheJob) {
-    SpoolBuilder spool;
-    ASSERT_EQ(chmod(spool.path().c_str(), 0755), 0);
-    EXPECT_EQ(spool.run([] {
-        int ends[2] = {};
-        if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) {
-            _exit(1);
-        }
-        close(ends[0]);
-        call(GD_API_LAUNCH_KERNEL, 0, 1);
-    }),
-        0);
-}
-
-TEST(Session, FilesOfAJobThatClosesAllDescriptorsAreLeftAlone) {
-    SpoolBuilder spool;
-    const std::string theirs = spool.path() + "/theirs";
-    EXPECT_EQ(spool.run([&theirs] {
-        call(GD_API_LAUNCH_KERNEL, 0, 1);
-        for (int fd = 3; fd < 256; ++fd) {
-            close(fd); // as daemons do
-        }
-        int last = 0;
-        for (int i = 0; i < 16; ++i) {
-            last = open(theirs.c_str(), O_RDWR | O_CREAT, 0600); // the numbers are taken again
-        }
-        const std::uint64_t before = currentSession()->events.bytes();
-        for (std::uint64_t i = 2; i < 20'000; ++i) {
-            call(GD_API_LAUNCH_KERNEL, 0, i);
-        }
-        if (last < 0 || !eventually([before] { return currentSession()->events.bytes() > before; })) {
-            _exit(1);
-        }
-    }),
-        0);
-    EXPECT_EQ(std::filesystem::file_size(theirs), 0u);
-    const RawSpool raw = read(spool);
-    std::size_t calls = 0;
-    for (const auto& [thread, records] : raw.events) {
-        calls += records.size();
-    }
-    EXPECT_EQ(calls, 19'999u);
 }
 
 TEST(Session, DropsAreCountedAndLeaveGapsOfTheirSize) {

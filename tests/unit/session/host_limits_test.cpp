@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that limit their files, close their pipes or all their descriptors under the collector.
+#include "collector/session/session.h"
+
+#include "collector/raw/records_process.h"
+#include "tests/unit/session/session_test_support.h"
+
+#include <fcntl.h>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gd::session {
+
+namespace {
+
+using test::RawSpool;
+using test::SpoolBuilder;
+
+} // namespace
+
+TEST(HostLimits, StopsAndSaysSoWhenTheSegmentCannotGrow) {
+    SpoolBuilder spool;
+    testing::internal::CaptureStderr();
+    ASSERT_EQ(spool.run([] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        // The kernel answers a write beyond the limit as it does a full disk, and sends SIGXFSZ besides.
+        const rlimit limit{64 * 1024, 64 * 1024};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        for (std::uint64_t i = 2; sink::enabled(); ++i) {
+            call(GD_API_LAUNCH_KERNEL, 0, i);
+        }
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+    }),
+        0);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::HasSubstr("cannot write"));
+    EXPECT_EQ(said.find("graphdoctor:"), said.rfind("graphdoctor:"));
+    const RawSpool raw = read(spool);
+    EXPECT_EQ(raw.header.loss[1].failedWrites, 1u);
+    bool saidInRecord = false;
+    for (const raw::Issue& issue : raw.historyOf<raw::Issue>()) {
+        saidInRecord = saidInRecord || raw.string(issue.code) == "segment_write_failed";
+    }
+    EXPECT_TRUE(saidInRecord);
+}
+
+TEST(HostLimits, AFileSizeLimitOfNothingDoesNotEndTheJob) {
+    SpoolBuilder spool;
+    testing::internal::CaptureStderr(); // into a file: what is said must not end the job either
+    EXPECT_EQ(spool.run([] {
+        const rlimit limit{0, 0};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        call(GD_API_LAUNCH_KERNEL, 0, 1); // SIGXFSZ would end the process here
+        if (sink::enabled()) {
+            _exit(1);
+        }
+    }),
+        0);
+    testing::internal::GetCapturedStderr();
+    EXPECT_THAT(spool.segments(), testing::IsEmpty());
+}
+
+TEST(HostLimits, ComplainingToAClosedPipeDoesNotEndTheJob) {
+    SpoolBuilder spool;
+    ASSERT_EQ(chmod(spool.path().c_str(), 0755), 0);
+    EXPECT_EQ(spool.run([] {
+        int ends[2] = {};
+        if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) {
+            _exit(1);
+        }
+        close(ends[0]);
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+    }),
+        0);
+}
+
+TEST(HostLimits, FilesOfAJobThatClosesAllDescriptorsAreLeftAlone) {
+    SpoolBuilder spool;
+    const std::string theirs = spool.path() + "/theirs";
+    EXPECT_EQ(spool.run([&theirs] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        for (int fd = 3; fd < 256; ++fd) {
+            close(fd); // as daemons do
+        }
+        int last = 0;
+        for (int i = 0; i < 16; ++i) {
+            last = open(theirs.c_str(), O_RDWR | O_CREAT, 0600); // the numbers are taken again
+        }
+        const std::uint64_t before = currentSession()->events.bytes();
+        for (std::uint64_t i = 2; i < 20'000; ++i) {
+            call(GD_API_LAUNCH_KERNEL, 0, i);
+        }
+        if (last < 0 || !eventually([before] { return currentSession()->events.bytes() > before; })) {
+            _exit(1);
+        }
+    }),
+        0);
+    EXPECT_EQ(std::filesystem::file_size(theirs), 0u);
+    const RawSpool raw = read(spool);
+    std::size_t calls = 0;
+    for (const auto& [thread, records] : raw.events) {
+        calls += records.size();
+    }
+    EXPECT_EQ(calls, 19'999u);
+}
+
+} // namespace gd::session
