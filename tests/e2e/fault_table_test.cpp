@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every fault of the trainer at several places: its rule comes first and names the line that the trainer
-// itself names; made harmless, nothing fires. The default run takes one place a fault, GD_FAULT_TABLE_FULL
-// all.
+// Every fault of the trainer that has a rule, at several places: its rule comes first and names the line that
+// the trainer itself names; made harmless, nothing fires. The default run takes one place a fault,
+// GD_FAULT_TABLE_FULL all.
 #include "tests/e2e/fault_line.h"
 #include "tests/e2e/program.h"
 
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 using namespace gd::test;
 
@@ -38,6 +39,7 @@ std::vector<Fault> faults() {
         {"unjoined-fork", "GD104", kWithLayer, {}},
         {"abandoned-capture", "GD108", kWithLayer, {}},
         {"pp-event-outside-capture", "GD105", kWithLayer, {}},
+        {"rank-divergent-capture", "GD502", {"", "@rank=0@step=5", "@step=6"}, {"--dp", "2"}, false},
         {"tp-allreduce-stripped", "GD501", {""}, {"--tp", "2"}, false},
     };
 }
@@ -82,6 +84,22 @@ protected:
     }
     Workshop shop;
 };
+
+TEST(FaultList, EveryFaultWithARuleIsInTheTable) {
+    const Workshop shop;
+    const ProgramEnd end
+        = shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--no-report"}, {"--list-faults", "--json"}));
+    ASSERT_EQ(end.status, 0) << end.err;
+    std::map<std::string, std::string> listed;
+    for (const auto& fault : nlohmann::json::parse(end.out)) {
+        if (!fault["rules"].empty())
+            listed[fault["id"]] = fault["rules"][0];
+    }
+    std::map<std::string, std::string> tested;
+    for (const Fault& fault : faults())
+        tested[fault.id] = fault.rule;
+    EXPECT_EQ(tested, listed);
+}
 
 TEST_P(FaultTable, ItsRuleComesFirstWithItsLine) {
     const Fault& fault = GetParam().fault;

@@ -21,7 +21,8 @@ struct FaultInfo {
         args; ///< accepted after the id: param (of its meaning), step, layer, rank, harmless
     std::string_view param; ///< what :PARAM means and its default, empty when none is taken
     bool needsGraphs = false; ///< nothing happens in --graph-mode eager
-    std::vector<std::string_view> rules; ///< rules that must name it, the first one on top
+    /// Rules that must name it, the first one on top; none: there is no rule yet.
+    std::vector<std::string_view> rules;
     std::vector<std::string_view> layout{}; ///< options of the trainer without which nothing goes wrong
 };
 

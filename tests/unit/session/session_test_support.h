@@ -24,7 +24,8 @@ inline gd_rt_memory memoryAt(std::uint64_t address) {
 }
 
 /// A whole driver call of this thread.
-inline void call(std::uint32_t api, std::int32_t result, std::uint64_t correlation, std::uint64_t stream = 7) {
+inline void call(
+    std::uint32_t api, std::int32_t result, std::uint64_t correlation, std::uint64_t stream = 7) {
     gd_rt_api info{};
     info.size = sizeof info;
     info.api = api;

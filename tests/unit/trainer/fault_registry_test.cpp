@@ -9,11 +9,10 @@
 namespace gdt::faults {
 namespace {
 
-TEST(FaultRegistry, IdsAreUniqueAndEachNamesARule) {
+TEST(FaultRegistry, IdsAreUniqueAndEachHasAHarmlessTwin) {
     std::set<std::string_view> ids;
     for (const FaultInfo& info : registry()) {
         EXPECT_TRUE(ids.insert(info.id).second) << info.id;
-        EXPECT_FALSE(info.rules.empty()) << info.id;
         EXPECT_EQ(info.args.back(), "harmless") << info.id << " needs a twin that must not be diagnosed";
     }
     EXPECT_GE(ids.size(), 10U);
