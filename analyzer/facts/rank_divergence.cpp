@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace gd::facts {
 namespace {
@@ -23,30 +24,29 @@ bool isCollective(const CommOp& op) {
     return op.kind != "send" && op.kind != "recv";
 }
 
-// Whether the call was captured into a graph that never ran: the capture failed, or its executables were
-// thrown away without a launch, as when another rank could not capture. Nobody communicated then.
-bool neverRan(const ProcessData& process, const CommOp& op) {
-    const auto capture = std::find_if(process.captures.begin(), process.captures.end(),
-        [&](const Capture& candidate) { return candidate.captureId == op.captureId; });
-    if (op.captureId == 0 || capture == process.captures.end())
-        return false;
-    if (capture->graphId == 0)
-        return true;
-    bool instantiated = false;
+// Captures into graphs that never ran: the capture failed, or its executables were thrown away without a
+// launch, as when another rank could not capture. Nobody communicated then.
+std::set<std::int64_t> capturesThatNeverRan(const ProcessData& process) {
+    std::map<std::int64_t, bool> ran; // by graph that was instantiated
     for (const Exec& exec : process.execs) {
-        if (exec.graphId != capture->graphId)
-            continue;
-        if (!exec.replays.empty())
-            return false;
-        instantiated = true;
+        bool& once = ran[exec.graphId];
+        once = once || !exec.replays.empty();
     }
-    return instantiated;
+    std::set<std::int64_t> result;
+    for (const Capture& capture : process.captures) {
+        const auto graph = ran.find(capture.graphId);
+        if (capture.graphId == 0 || (graph != ran.end() && !graph->second))
+            result.insert(capture.captureId);
+    }
+    return result;
 }
 
 // Communicators of which several ranks are in the trace, each from its creation on.
 std::map<std::int64_t, Communicator> communicators(const RawData& raw) {
     std::map<std::int64_t, Communicator> result;
+    std::map<const ProcessData*, std::set<std::int64_t>> neverRan;
     for (const ProcessData& process : raw.processes) {
+        neverRan[&process] = capturesThatNeverRan(process);
         for (const Comm& comm : process.comms) {
             Communicator& entry = result[comm.commHash];
             // Calls do not say which of several lives of one process they belong to.
@@ -61,8 +61,9 @@ std::map<std::int64_t, Communicator> communicators(const RawData& raw) {
         result, [](const auto& entry) { return !entry.second.isUsable || entry.second.members.size() < 2; });
     for (auto& [hash, communicator] : result) {
         for (Member& member : communicator.members) {
+            const std::set<std::int64_t>& unused = neverRan[member.process];
             for (const CommOp& op : member.process->commOps) {
-                if (op.commHash == hash && isCollective(op) && !neverRan(*member.process, op))
+                if (op.commHash == hash && isCollective(op) && !unused.contains(op.captureId))
                     member.calls.push_back(&op);
             }
         }

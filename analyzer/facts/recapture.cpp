@@ -41,8 +41,17 @@ private:
 struct Region {
     std::string name;
     std::vector<const Capture*> captures; // by start
-    std::vector<const Exec*> execs;
+    std::multimap<std::int64_t, const Exec*> execs; // by the capture they came from
+    std::vector<std::int64_t> createdNs; // of the executables, sorted
+    std::vector<std::int64_t> destroyedNs; // likewise, of those that were destroyed
     std::int64_t steadyReplays = 0;
+
+    std::int64_t aliveAt(std::int64_t timeNs) const {
+        const auto until = [timeNs](const std::vector<std::int64_t>& times) {
+            return std::upper_bound(times.begin(), times.end(), timeNs) - times.begin();
+        };
+        return until(createdNs) - until(destroyedNs);
+    }
 };
 
 // What tells regions apart that have no ranges: where the capture began, else its thread and first kernel.
@@ -73,18 +82,25 @@ std::vector<Region> regionsOf(const ProcessData& process) {
     }
     for (const Exec& exec : process.execs) {
         const Graph* graph = process.templateOf(exec);
-        const auto region = ofCapture.find(graph == nullptr ? 0 : graph->captureId);
-        if (region == ofCapture.end() || exec.result != 0)
+        const auto found = ofCapture.find(graph == nullptr ? 0 : graph->captureId);
+        if (found == ofCapture.end() || exec.result != 0)
             continue;
-        region->second->execs.push_back(&exec);
+        Region& region = *found->second;
+        region.execs.emplace(graph->captureId, &exec);
+        region.createdNs.push_back(exec.createdNs);
+        if (exec.destroyedNs)
+            region.destroyedNs.push_back(*exec.destroyedNs);
         for (const std::int32_t index : exec.replays) {
             const Replay& replay = process.replays[static_cast<std::size_t>(index)];
-            region->second->steadyReplays += replay.steady && replay.result == 0 ? 1 : 0;
+            region.steadyReplays += replay.steady && replay.result == 0 ? 1 : 0;
         }
     }
     std::vector<Region> result;
-    for (auto& [key, region] : regions)
+    for (auto& [key, region] : regions) {
+        std::sort(region.createdNs.begin(), region.createdNs.end());
+        std::sort(region.destroyedNs.begin(), region.destroyedNs.end());
         result.push_back(std::move(region));
+    }
     return result;
 }
 
@@ -116,15 +132,12 @@ private:
             = before == nullptr ? GraphChange{} : nodes.compare(before->captureId, capture.captureId);
         std::int64_t endNs = capture.endNs.value_or(capture.startNs);
         std::int64_t costNs = endNs - capture.startNs;
-        for (const Exec* exec : region.execs) {
-            if (process.templateOf(*exec)->captureId != capture.captureId)
-                continue;
+        const auto [first, last] = region.execs.equal_range(capture.captureId);
+        for (auto made = first; made != last; ++made) {
+            const Exec* exec = made->second;
             costNs += exec->createdNs - exec->createdStartNs;
             endNs = std::max(endNs, exec->createdNs);
         }
-        const auto alive = std::count_if(region.execs.begin(), region.execs.end(), [&](const Exec* exec) {
-            return exec->createdNs <= endNs && (!exec->destroyedNs || *exec->destroyedNs > endNs);
-        });
         const std::int32_t step = process.stepAt(capture.startNs);
         const bool steady = step >= 0 && process.steps[static_cast<std::size_t>(step)].steady();
         std::optional<std::int64_t> bytes;
@@ -135,7 +148,7 @@ private:
             before == nullptr ? std::nullopt : orNull(before->captureId),
             before == nullptr ? "first" : changeName(change.kind), orNull(change.detail), change.nodes,
             change.changed, capture.startNs, endNs, costNs, process.stepNumberAt(capture.startNs), steady,
-            static_cast<std::int64_t>(alive), region.steadyReplays, capture.deviceId, bytes,
+            region.aliveAt(endNs), region.steadyReplays, capture.deviceId, bytes,
             orNull(capture.beginStackId), orNull(std::int64_t{capture.beginThreadId}),
             process.complete("callbacks", capture.startNs, endNs));
     }

@@ -59,6 +59,17 @@ TEST_F(RecaptureTest, TheStrongestDifferenceToTheOneBefore) {
     EXPECT_EQ(trace.number("SELECT live_execs FROM recapture WHERE capture_id = 6"), 6);
 }
 
+TEST_F(RecaptureTest, CountsTheExecutablesThatLiveWhenOneIsMade) {
+    for (std::int64_t i = 1; i <= 3; ++i)
+        capture(i, (9 + i) * kMs);
+    trace.sql("UPDATE graph_exec SET destroyed_ns = 11500000 WHERE exec_id = 1");
+    trace.sql("UPDATE graph_exec SET destroyed_ns = 12000200 WHERE exec_id = 2"); // as the third is made
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT live_execs FROM recapture WHERE capture_id = 1"), 1);
+    EXPECT_EQ(trace.number("SELECT live_execs FROM recapture WHERE capture_id = 2"), 2);
+    EXPECT_EQ(trace.number("SELECT live_execs FROM recapture WHERE capture_id = 3"), 1);
+}
+
 TEST_F(RecaptureTest, MoreNodesAreAnotherTopology) {
     capture(1, 10 * kMs);
     capture(2, 11 * kMs);
