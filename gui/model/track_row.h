@@ -55,13 +55,13 @@ struct TrackRow {
     }
     // Order of the rows of one trace.
     std::strong_ordering operator<=>(const TrackRow& other) const {
-        if (const auto c = process <=> other.process; c != nullptr)
+        if (const auto c = process <=> other.process; std::is_neq(c))
             return c;
-        if (const auto c = kind <=> other.kind; c != nullptr)
+        if (const auto c = kind <=> other.kind; std::is_neq(c))
             return c;
-        if (const auto c = device <=> other.device; c != nullptr)
+        if (const auto c = device <=> other.device; std::is_neq(c))
             return c;
-        if (const auto c = number <=> other.number; c != nullptr)
+        if (const auto c = number <=> other.number; std::is_neq(c))
             return c;
         return title <=> other.title;
     }

@@ -19,7 +19,7 @@
 --   call on the same stream and communicator). All ranks must capture the same calls. If it must stay eager, overlap
 --   it on a side stream.
 -- source: NCCL user guide, using NCCL with CUDA graphs; bytes are counts times type size of this rank;
---   thresholds: pitfalls catalogue, GD501
+--   the thresholds are this project's defaults
 -- message: communicator of {nranks} ranks: {ratio:.1%} of {bytes:bytes} a step move inside graphs{calls}, exposed eager time {exposed}
 WITH total AS (
   SELECT n.process_id, n.comm_hash, MAX(n.nranks) AS nranks,

@@ -16,8 +16,8 @@
 -- fix: Share one pool among graphs that never run at the same time (torch.cuda.graph(g, pool=...)), bound the cache and
 --   drop the least recently used graph together with its tensors (g.reset()), set an explicit workspace for cuBLAS, and
 --   update NCCL when graphs with NCCL calls are the ones that grow.
--- source: Linear growth with R squared above 0.9 over five captures or more, 10 % given back at most: pitfalls
---   catalogue, GD401
+-- source: Linear growth with R squared above 0.9 over five captures or more, 10 % given back at most: this project's
+--   defaults
 -- message: device {device}: {slope:bytes} more with each of {points} captures after warm-up, {grown:bytes} in all, {returned:.0%} of it given back
 WITH point AS (
   SELECT r.process_id, r.device_id, r.capture_id, r.start_ns, r.end_ns, r.stack_id, r.thread_id,

@@ -15,7 +15,7 @@
 --   pool (torch.cuda.graph(g, pool=...)) or a stream-ordered pool (cudaMallocAsync with a raised release threshold);
 --   pad inputs to few shapes; find the allocation by the stack shown. For checkpoints and evaluation that allocate
 --   on purpose, mark them with a range named checkpoint or eval.
--- source: Threshold 15 %: pitfalls catalogue, GD402 and section 1.3
+-- source: The threshold of 15 % is this project's default
 -- message: device {device}: {what} in {count} of {steps} steady steps, the largest allocation {largest:bytes}
 WITH in_order AS (
   SELECT m.*, LAG(m.peak_bytes) OVER by_step AS before_bytes,

@@ -16,7 +16,7 @@
 --   inputs with pinned memory and a side stream while the last replay runs (data), keep parameters on the device
 --   instead of updating the graph (exec_update), capture a larger region so that one launch replaces several
 --   (launch_call), balance the ranks (nccl, peer).
--- source: CUDA programming guide, graphs; gap threshold of 500 us and the causes: pitfalls catalogue, GD301
+-- source: CUDA programming guide, graphs; the threshold of 500 us is this project's default
 -- message: {graph}: {count} gaps of {gap_us} us or more before its replays, {total_ns:ns} in all, {share:.1%} of steady state, mostly {cause}{detail}
 WITH gap AS (
   SELECT g.*, g.end_ns - g.start_ns AS len

@@ -20,7 +20,7 @@
 --   cudaMemcpy by cudaMemcpyAsync. One wait every N steps is fine. A wait at the end of each step is a warning when it
 --   costs more than 5 % of the time, and only mentioned while it costs less. Idle times below 50 us, about what a launch
 --   takes, are mentioned when they add up to more than 5 %: such replays are too short to wait for each.
--- source: CUDA programming guide, asynchronous execution; pitfalls catalogue, GD302
+-- source: CUDA programming guide, asynchronous execution
 -- message: {call} before {graph}: the device runs dry in {steps} of {steady_steps} steps and idles {idle_ns:ns} each time until the next replay starts
 WITH waited AS (
   SELECT g.*, g.end_ns - g.start_ns AS len,

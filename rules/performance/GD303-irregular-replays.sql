@@ -19,7 +19,7 @@
 --   gc.disable() or gc.freeze() inside the loop, prefetching loaders, threads pinned away from the launching core
 --   (taskset, OMP_NUM_THREADS), logging and checkpoints off the critical path. Queue several steps ahead so that the
 --   device never sees a short delay.
--- source: Thresholds of 30 %: pitfalls catalogue, GD303 and section 1.3; intervals are taken at the same
+-- source: The thresholds of 30 % are this project's defaults; intervals are taken at the same
 --   position of neighbouring steps with the same graphs in between
 -- message: {subject}: {what}
 WITH share AS (

@@ -17,7 +17,7 @@
 -- fix: Start with the findings on gaps (GD301), waits (GD302), fallbacks (GD306) and irregular launches
 --   (GD303). If there are none, capture a larger region (several micro-batches or layers, the optimizer too), raise
 --   the batch size, or move input preparation to a side stream.
--- source: Thresholds: pitfalls catalogue, GD304 and section 1.3 (0.85, 0.40, 0.15)
+-- source: The thresholds (0.85, 0.40, 0.15) are this project's defaults
 -- message: device {device}: busy {busy:.1%} of steady state, {without:.1%} without communication{stalled}
 WITH share AS (
   SELECT b.process_id, b.device_id, MIN(b.start_ns) AS start_ns,

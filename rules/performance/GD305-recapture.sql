@@ -19,7 +19,7 @@
 --   to a few shapes, or one graph a bucket captured before the loop (torch.compile: cudagraph_skip_dynamic_graphs,
 --   dynamic=False). Values: keep them in device memory (capturable=True, tensor learning rate). Topology: the code takes
 --   another path; capture each path once, or use conditional nodes. Nothing: keep the executable and replay it.
--- source: One capture in 20 steps, hit rate 92 %, 16 graphs a region: pitfalls catalogue, GD305 and section 1.3
+-- source: One capture in 20 steps, hit rate 92 %, 16 graphs a region: this project's defaults
 -- message: {region}: captured {count} times in {steps} steady steps, {live} executables at once; from one capture to the next {change}
 WITH again AS (
   SELECT r.process_id, r.region, COUNT(*) AS count, SUM(r.cost_ns) AS cost_ns,

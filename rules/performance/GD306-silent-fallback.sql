@@ -17,7 +17,7 @@
 --   dynamic=False, cudagraph_skip_dynamic_graphs, torch._inductor.config.triton.cudagraph_dynamic_shape_warn_limit;
 --   Megatron: fixed micro-batch and sequence length). Fix the failed capture if one is named. Count and log
 --   fallbacks so that the next one is seen.
--- source: Thresholds 0.05 and 0.31: pitfalls catalogue, section 1.3; regions are recognised by their kernels,
+-- source: The thresholds 0.05 and 0.31 are this project's defaults; regions are recognised by their kernels,
 --   see docs/vital-signs.md
 -- message: {region}: {eager_runs} of {runs} runs went out as single launches ({rate:.0%}), steps {first_step} to {last_step}: {detail}
 SELECT f.process_id, f.start_ns, f.end_ns, f.cost_ns, f.first_step AS step,

@@ -13,7 +13,7 @@
 -- fix: More loader workers, kept between epochs (num_workers, persistent_workers, prefetch_factor), faster decoding
 --   or cached samples; copy the next batch from pinned memory on a side stream while the last replay runs
 --   (non_blocking=True), and let the graph's stream wait for an event.
--- source: Share of 17 %: pitfalls catalogue, GD310 and section 1.3
+-- source: The share of 17 % is this project's default
 -- message: {graph}: the device idles {share:.1%} of steady state for input data before its replays ({calls})
 SELECT g.process_id, MIN(g.start_ns) AS start_ns, MAX(g.end_ns) AS end_ns,
   SUM(g.data_ns) AS cost_ns, g.graph_name AS graph,

@@ -14,7 +14,7 @@
 --   reverse; cudaEventRecord and cudaStreamWaitEvent). Or run the operation on the capturing stream. If it must stay
 --   eager, end the capture before it and begin a second graph after it.
 -- source: CUDA programming guide, cross-stream dependencies of captures; spiriMirror/libuipc issue 472;
---   reproduced on an H200 (pitfalls catalogue, section 8)
+--   reproduced on an H200
 -- message: {what} on stream {stream} ran once while {region} was captured and is missing from its {replays} replays
 SELECT l.process_id, l.start_ns, l.end_ns, l.step, l.thread_id, l.stack_id,
   l.capture_id AS root_id, l.capture_id, l.bytes AS cost_bytes,
