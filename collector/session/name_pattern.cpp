@@ -12,18 +12,22 @@ void NamePattern::open(const char* pattern, const char* fallback) noexcept {
 }
 
 bool NamePattern::matches(raw::StringRef name, const char* text) noexcept {
-    if (!m_isSet) {
+    if (!m_isSet || name == 0) {
         return false;
     }
-    SpinGuard guard(m_lock);
-    std::uint32_t* known = m_names.insert(name);
-    if (known == nullptr) {
-        return false;
+    {
+        const SpinGuard guard(m_lock);
+        if (const bool* known = m_names.find(name); known != nullptr) {
+            return *known;
+        }
     }
-    if (*known == 0) {
-        *known = regexec(&m_pattern, text, 0, nullptr, 0) == 0 ? 2 : 1;
+    // Outside the lock: it allocates, and other threads would spin meanwhile. Two may both do it.
+    const bool matches = regexec(&m_pattern, text, 0, nullptr, 0) == 0;
+    const SpinGuard guard(m_lock);
+    if (bool* known = m_names.insert(name); known != nullptr) {
+        *known = matches;
     }
-    return *known == 2;
+    return matches;
 }
 
 } // namespace gd::session

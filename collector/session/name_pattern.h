@@ -10,17 +10,19 @@
 
 namespace gd::session {
 
-/// Whether names of ranges match a POSIX pattern; each name is matched once. Any thread.
+/// Whether names of ranges match a POSIX pattern; each name is matched once (or once a
+/// thread that meets it first at the same moment). Any thread.
 class NamePattern {
 public:
     /// The first of `pattern` and `fallback` that can be read is meant; either may be null. Without one
     /// nothing matches. Called once, before names are looked at.
     void open(const char* pattern, const char* fallback) noexcept;
+    /// `text` is what `name` stands for. False for name 0.
     bool matches(raw::StringRef name, const char* text) noexcept;
 
 private:
     SpinLock m_lock;
-    FlatMap<std::uint32_t> m_names; ///< 1 = no, 2 = yes
+    FlatMap<bool> m_names; ///< whether it matches
     regex_t m_pattern;
     bool m_isSet = false;
 };
