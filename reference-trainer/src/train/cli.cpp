@@ -212,6 +212,7 @@ void addGraphOptions(CLI::App& app, RunConfig& config, Raw& raw) {
     app.add_option(
            "--max-graphs", raw.maxGraphs, "Graphs kept at a time; default 16, with graphs within a pass 4096")
         ->group(group)
+        ->default_str("")
         ->check(within(std::size_t{1}, std::size_t{4096}));
     app.add_option("--graph-policy", raw.policy,
            "When the cache is full: fallback: newcomers run eagerly; lru: the one used longest ago goes; "
@@ -231,6 +232,7 @@ void addOutputOptions(CLI::App& app, RunConfig& config, Raw& raw) {
     app.add_flag("--no-marks", raw.noMarks, "Emit no ranges and marks for tools")->group("Output");
     app.add_option("--fault", raw.faults, "ID[:PARAM][@step=N][@layer=N][@rank=N][@harmless], repeatable")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->default_str("")
         ->group("Faults");
     app.add_flag("--list-faults", raw.listFaults, "List the faults and leave")->group("Faults");
     app.add_flag("--json", raw.json, "With --list-faults: as JSON")->group("Faults");
