@@ -28,6 +28,7 @@ class CapturedNodes {
 public:
     static Result<CapturedNodes> read(Db& db, std::int64_t processId);
 
+    // What differs in `capture` from the graph of `beforeCapture`; a capture without nodes is an empty graph.
     GraphChange compare(std::int64_t beforeCapture, std::int64_t capture) const;
 
 private:

@@ -61,6 +61,7 @@ private:
     void setPayload(const nvtxEventAttributes_t& event);
 };
 
+/// A mark. Like the ranges below it is told to the sink where the recording wants it.
 void mark(const Name* domain, const Attributes& attributes) noexcept;
 /// Both return the depth as NVTX defines it.
 int push(const Name* domain, const Attributes& attributes) noexcept;

@@ -36,6 +36,7 @@ private:
     std::size_t m_keptBytes = 0;
 };
 
+/// One GPU through the CUDA runtime. Streams, events and graphs keep its state alive.
 class CudaDevice final : public backend::Device {
 public:
     explicit CudaDevice(const DeviceOptions& options);

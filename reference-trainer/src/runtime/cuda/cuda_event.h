@@ -5,6 +5,7 @@
 
 namespace gdt::runtime::cuda {
 
+/// A cudaEvent_t, which it owns until destroy().
 class CudaEvent final : public backend::Event {
 public:
     CudaEvent(std::shared_ptr<DeviceState> device, cudaEvent_t handle)

@@ -5,6 +5,7 @@
 
 namespace gdt::runtime::cuda {
 
+/// A cudaGraph_t, which it owns until destroy(). id() is the handle: CUDA may use it again after that.
 class CudaGraph final : public backend::Graph {
 public:
     CudaGraph(std::shared_ptr<DeviceState> device, cudaGraph_t handle);
@@ -22,6 +23,7 @@ private:
     std::vector<cudaGraphNode_t> m_nodes; // each after those it depends on
 };
 
+/// A cudaGraphExec_t, likewise.
 class CudaExec final : public backend::Exec {
 public:
     CudaExec(std::shared_ptr<DeviceState> device, cudaGraphExec_t handle, std::size_t nodes)

@@ -7,6 +7,7 @@
 
 namespace gdt::runtime::cuda {
 
+/// Scratch memory of one stream's kernels: taken from the device at the first use, kept to the device's end.
 class StreamWorkspace final : public Workspace {
 public:
     explicit StreamWorkspace(DeviceState& device)
@@ -19,6 +20,7 @@ private:
     void* m_memory = nullptr;
 };
 
+/// A cudaStream_t, which it owns until destroy(), unless it is the legacy stream.
 class CudaStream final : public backend::Stream {
 public:
     CudaStream(std::shared_ptr<DeviceState> device, cudaStream_t handle);

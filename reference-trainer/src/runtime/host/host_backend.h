@@ -9,6 +9,7 @@
 // The host backend's objects: each holds its state, which queued work may keep alive for longer.
 namespace gdt::runtime::host {
 
+/// An event of the host backend.
 class HostEvent final : public backend::Event {
 public:
     explicit HostEvent(std::shared_ptr<EventState> state)
@@ -24,6 +25,7 @@ private:
     std::shared_ptr<EventState> m_state;
 };
 
+/// A captured graph of the host backend. Its id is never used again.
 class HostGraph final : public backend::Graph {
 public:
     explicit HostGraph(std::shared_ptr<GraphState> state)
@@ -40,6 +42,7 @@ private:
     std::shared_ptr<GraphState> m_state;
 };
 
+/// An executable of the host backend, likewise.
 class HostExec final : public backend::Exec {
 public:
     explicit HostExec(std::shared_ptr<ExecState> state)
@@ -54,6 +57,7 @@ private:
     std::shared_ptr<ExecState> m_state;
 };
 
+/// A queue of work in order, run by a worker thread of its own or by the thread that waits.
 class HostStream final : public backend::Stream {
 public:
     explicit HostStream(std::shared_ptr<StreamState> state)
@@ -83,6 +87,7 @@ private:
     std::shared_ptr<StreamState> m_state;
 };
 
+/// A device whose memory is the host's and whose kernels run on CPU threads.
 class HostDevice final : public backend::Device {
 public:
     explicit HostDevice(const DeviceOptions& options);
