@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/session/name_pattern.h"
 
+#include <cstddef>
+
 namespace gd::session {
+
+namespace {
+
+constexpr std::size_t kMostKept = 1 << 16; ///< a job that numbers its ranges must not fill its memory with us
+
+} // namespace
 
 void NamePattern::open(const char* pattern, const char* fallback) noexcept {
     for (const char* text : {pattern, fallback}) {
@@ -24,8 +32,10 @@ bool NamePattern::matches(raw::StringRef name, const char* text) noexcept {
     // Outside the lock: it allocates, and other threads would spin meanwhile. Two may both do it.
     const bool matches = regexec(&m_pattern, text, 0, nullptr, 0) == 0;
     const SpinGuard guard(m_lock);
-    if (bool* known = m_names.insert(name); known != nullptr) {
-        *known = matches;
+    if (m_names.size() < kMostKept) {
+        if (bool* known = m_names.insert(name); known != nullptr) {
+            *known = matches;
+        }
     }
     return matches;
 }

@@ -10,8 +10,8 @@
 
 namespace gd::session {
 
-/// Whether names of ranges match a POSIX pattern; each name is matched once (or once a
-/// thread that meets it first at the same moment). Any thread.
+/// Whether names of ranges match a POSIX pattern; each of the first 65,536 names is matched
+/// once (or once a thread that meets it first at the same moment), later ones every time. Any thread.
 class NamePattern {
 public:
     /// The first of `pattern` and `fallback` that can be read is meant; either may be null. Without one

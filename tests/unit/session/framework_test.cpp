@@ -9,6 +9,7 @@
 #include "tests/support/raw_reader.h"
 #include "tests/support/spool_builder.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include <gmock/gmock.h>
@@ -23,6 +24,12 @@ namespace {
 
 using test::RawSpool;
 using test::SpoolBuilder;
+
+// collector/framework/graphdoctor_torch/table.py counts the entries before the hook's.
+static_assert(offsetof(gd_rt_table, block) == 2 * sizeof(std::uint32_t) + 18 * sizeof(void*));
+static_assert(offsetof(gd_rt_table, block_coverage) == offsetof(gd_rt_table, block) + sizeof(void*));
+static_assert(offsetof(gd_rt_table, status) == offsetof(gd_rt_table, block) + 2 * sizeof(void*));
+static_assert(offsetof(gd_rt_table, other_profiler) == offsetof(gd_rt_table, block) + 3 * sizeof(void*));
 
 /// As a hook does it: no name, so nothing is said about the process's runtime.
 const gd_rt_table& table() {
