@@ -166,19 +166,23 @@ std::vector<Replay> launchedReplays(ProcessImport& process, DeviceTimes& whole, 
     return replays;
 }
 
-// Replays that the device recorded and whose launch is missing: the launch is put where the work starts.
+// Replays that the device recorded and whose launch is missing: the launch is put where the work starts, or, where
+// older events were dropped, no later than the oldest event that was kept.
 void addUnlaunched(
     ProcessImport& process, const DeviceTimes& times, std::string_view detail, std::vector<Replay>& replays) {
     if (times.empty())
         return;
+    const std::int64_t eventsFromNs = process.raw().eventsFromNs;
     for (const auto& [correlation, time] : times) {
         Replay replay;
         replay.correlation = correlation;
-        replay.launchStartNs = time.startNs;
-        replay.launchEndNs = time.startNs;
+        replay.launchStartNs = eventsFromNs != 0 ? std::min(time.startNs, eventsFromNs) : time.startNs;
+        replay.launchEndNs = replay.launchStartNs;
         takeTime(replay, time, detail);
         replays.push_back(replay);
     }
+    if (eventsFromNs != 0)
+        return; // no loss: only their launches are older
     process.issues().info("replay_without_launch", times.size(),
         fmt::format("the device recorded {} replays whose launch call was not recorded; their launch time is "
                     "that of their first node",
