@@ -166,8 +166,8 @@ std::vector<Replay> launchedReplays(ProcessImport& process, DeviceTimes& whole, 
     return replays;
 }
 
-// Replays that the device recorded and whose launch is missing: the launch is put where the work starts, or, where
-// older events were dropped, no later than the oldest event that was kept.
+// Replays that the device recorded and whose launch is missing: the launch is put where the work starts, or,
+// where older events were dropped, no later than the oldest event that was kept.
 void addUnlaunched(
     ProcessImport& process, const DeviceTimes& times, std::string_view detail, std::vector<Replay>& replays) {
     if (times.empty())
