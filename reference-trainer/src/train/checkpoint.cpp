@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -64,6 +65,12 @@ bool writeText(const std::string& path, const std::string& text) {
         && std::fflush(file.get()) == 0 && ::fsync(::fileno(file.get())) == 0;
     file.reset();
     return written && std::rename(temporary.c_str(), path.c_str()) == 0;
+}
+
+bool isStepName(const std::string& name) {
+    constexpr std::string_view kStart = "step-";
+    return name.size() > kStart.size() && name.starts_with(kStart)
+        && name.find_first_not_of("0123456789", kStart.size()) == std::string::npos;
 }
 
 std::string readText(const std::string& path) {
@@ -186,12 +193,18 @@ std::string Checkpoint::mismatch(const Header& other) const {
 
 Checkpoint::File Checkpoint::open(
     const std::string& folder, Header& header, std::string& path, std::string& problem) const {
-    const std::string latest = readText(folder + "/latest");
-    path = rankFile(latest.empty() ? folder : folder + "/" + latest, m_header.rank);
     const auto wrong = [&](const std::string& what) {
         problem = "checkpoint " + path + " " + what;
         return File();
     };
+    path = folder + "/latest";
+    std::error_code ignored;
+    const bool isNamed = fs::exists(path, ignored);
+    const std::string latest = isNamed ? readText(path) : std::string();
+    if (isNamed && !isStepName(latest)) {
+        return wrong("does not name a checkpoint: step-N is expected");
+    }
+    path = rankFile(isNamed ? folder + "/" + latest : folder, m_header.rank);
     File file(std::fopen(path.c_str(), "rb"));
     if (file == nullptr) {
         return wrong(std::string("cannot be read: ") + std::strerror(errno));

@@ -43,6 +43,11 @@ int fail(int rank, const std::string& sentence) {
     return 1;
 }
 
+int unusable(int rank, const std::string& sentence) {
+    static_cast<void>(fail(rank, sentence));
+    return kUnusable;
+}
+
 int failed(int rank, runtime::Status status, const parallel::RankCommunicators& communicators) {
     if (const std::string error = communicators.error(); !error.empty()) {
         return fail(rank, error);
@@ -62,15 +67,12 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
     const parallel::RankCommunicators& communicators) {
     RunReport report(config, ranks.rank());
     if (!report.problem().empty()) {
-        return fail(ranks.rank(), report.problem());
+        return unusable(ranks.rank(), report.problem());
     }
     Trainer<T> trainer(config, ranks, communicators, report);
     if (const runtime::Status status = trainer.setUp(); !runtime::ok(status)) {
-        if (!trainer.problem().empty()) {
-            static_cast<void>(fail(ranks.rank(), trainer.problem()));
-            return kUnusable;
-        }
-        return failed(ranks.rank(), status, communicators);
+        return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
+                                         : unusable(ranks.rank(), trainer.problem());
     }
     if (!config.saveFolder.empty()) {
         std::signal(SIGINT, stopOnSignal);
@@ -78,7 +80,7 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
     }
     if (const runtime::Status status = trainer.train(); !runtime::ok(status)) {
         return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
-                                         : fail(ranks.rank(), trainer.problem());
+                                         : unusable(ranks.rank(), trainer.problem());
     }
     return 0;
 }
@@ -91,8 +93,7 @@ int runRank(const RunConfig& wanted, int rank) {
         config.gpu = config.localRank % std::max(1, runtime::deviceCount(config.backend));
     }
     if (const std::string problem = runtime::backendProblem(config.backend, config.gpu); !problem.empty()) {
-        static_cast<void>(fail(rank, problem));
-        return kUnusable;
+        return unusable(rank, problem);
     }
     setMarks(config.marks);
     const parallel::ParallelState ranks(config.parallel, rank);

@@ -111,6 +111,11 @@ TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
         << cut.output;
     std::ofstream(file) << "something else";
     expectRefused(steps + "points --dp 2", "is no checkpoint of this program");
+    for (const char* name : {"", "step-", "../elsewhere", "\x01\xff\n"}) {
+        std::ofstream(folder.path() / "points" / "latest") << name;
+        expectRefused(
+            steps + "points --dp 2", "points/latest does not name a checkpoint: step-N is expected");
+    }
 }
 
 // A limit on the size of files stands for a full disk: the write fails, the checkpoint before stays.
@@ -120,7 +125,7 @@ TEST(Checkpoint, OneThatCannotBeWrittenLeavesTheLastGoodOne) {
     ASSERT_EQ(run(folder, arguments + "4 --save points").status, 0);
     const Outcome full
         = run(folder, arguments + "9 --resume points --save points", "trap '' XFSZ && ulimit -f 2048 &&");
-    EXPECT_EQ(full.status, 1) << full.output;
+    EXPECT_EQ(full.status, 3) << full.output;
     EXPECT_NE(full.output.find(".ckpt cannot be written: File too large"), std::string::npos) << full.output;
     EXPECT_EQ(readText(folder.path() / "points" / "latest"), "step-4");
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "points" / "step-9.partial"));

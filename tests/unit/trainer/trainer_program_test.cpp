@@ -106,7 +106,7 @@ TEST(TrainerProgram, WithoutAGpuTheCudaBackendSaysSoAndEndsWithStatusThree) {
 
 TEST(TrainerProgram, LogThatCannotBeWrittenIsNamed) {
     const Outcome outcome = run(kSmall + "--steps 2 --log /nonexistent/run.jsonl");
-    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.status, 3);
     EXPECT_NE(outcome.output.find("/nonexistent/run.jsonl"), std::string::npos);
 }
 
@@ -224,7 +224,7 @@ TEST(TrainerProgram, APeerThatDiesEndsTheOthersWithOneSentence) {
 
 TEST(TrainerProgram, FailureOfOneRankEndsTheJob) {
     const Outcome outcome = run(kSmall + "--steps 5 --dp 2 --log /nonexistent/run.jsonl");
-    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.status, 3);
 }
 
 // Runs where training goes on although the capture fails: same losses as without graphs, and one line that
