@@ -4,6 +4,8 @@
 #include "gui/app/options.h"
 
 #include <QApplication>
+#include <QBuffer>
+#include <QSaveFile>
 #include <QSettings>
 #include <QStyleFactory>
 
@@ -86,8 +88,11 @@ int takeScreenshot(gd::gui::MainWindow& window, const gd::gui::Options& options)
         QApplication::processEvents();
         window.timeline()->settle();
         window.minimap()->settle();
-        const QString file = QString::fromStdString(options.screenshot);
-        if (!window.grab().save(file, "PNG")) {
+        QByteArray picture;
+        QBuffer buffer(&picture);
+        QSaveFile file(QString::fromStdString(options.screenshot)); // whole or not at all
+        if (!window.grab().save(&buffer, "PNG") || !file.open(QIODevice::WriteOnly)
+            || file.write(picture) != picture.size() || !file.commit()) {
             say(options.screenshot + " cannot be written as a PNG file");
             QApplication::exit(3);
             return;
