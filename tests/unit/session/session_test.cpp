@@ -9,6 +9,7 @@
 #include "tests/unit/session/session_test_support.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -202,6 +203,9 @@ TEST(Session, ForkWhileOtherThreadsRecordLeavesTheChildFree) {
 /// Also what the program of the next test runs after its exec.
 TEST(Session, RecordingWithoutASpoolIsHarmless) {
     sink::alloc(memoryAt(0x2000));
+    const bool hasSpool
+        = std::getenv("GRAPHDOCTOR_SPOOL") != nullptr; // as the program that the next test starts
+    EXPECT_EQ(sink::enabled(), hasSpool);
 }
 
 TEST(Session, ExecUnderTheSamePidOpensANewSpool) {
