@@ -248,10 +248,6 @@ void removeSpool(const fs::path& spool, const ReadVariable& read) {
         for (const fs::path& folder : ringFolders(read, spool))
             fs::remove(folder / (segment.stem + raw::kRingSuffix), error);
     }
-    for (const fs::path& file : entries(spool)) { // the mark last: half a spool must not look like a leftover
-        if (file.filename() != kImportedName)
-            fs::remove_all(file, error);
-    }
     fs::remove_all(spool, error);
 }
 
