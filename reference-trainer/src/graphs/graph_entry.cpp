@@ -90,8 +90,14 @@ const char* reasonName(Reason reason) {
         return "the capture was left open";
     case Reason::ShapeChanged:
         return "a shape changed";
+    case Reason::PoolExhausted:
+        return "the graph pool is exhausted";
     }
     return "unknown";
+}
+
+std::string Transition::reasonText() const {
+    return std::string(reasonName(reason)) + (detail.empty() ? "" : ": " + detail);
 }
 
 bool mayFollow(EntryState from, EntryState to) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace gdt::graphs {
 
@@ -34,6 +35,7 @@ enum class Reason {
     PeerRefused,
     LeftOpen,
     ShapeChanged,
+    PoolExhausted,
 };
 
 [[nodiscard]] const char* stateName(EntryState state);
@@ -47,6 +49,7 @@ struct GraphEntry {
     GraphKey key;
     EntryState state = EntryState::Cold;
     Reason reason = Reason::None; ///< of the last failure or fallback
+    std::string detail; ///< of the last failure, what the reason does not say; may be empty
     runtime::GraphExec exec; ///< valid in Ready and Replaying
     std::uint64_t guard = 0; ///< Region::guard() at capture
     std::int64_t eagerRuns = 0; ///< since the last failure
@@ -63,6 +66,10 @@ struct Transition {
     EntryState from;
     EntryState to;
     Reason reason;
+    std::string detail = {}; ///< figures of the reason, as the end of a sentence; may be empty
+
+    /// For example "a shape changed" or, with figures, "the graph pool is exhausted: it needs 3.1 MiB ...".
+    [[nodiscard]] std::string reasonText() const;
 };
 
 } // namespace gdt::graphs

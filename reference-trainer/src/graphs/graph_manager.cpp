@@ -26,12 +26,13 @@ Reason reasonOf(Status status) {
 } // namespace
 
 GraphManager::GraphManager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement,
-    Observer observer, Agreement* stageAgreement)
+    Observer observer, Agreement* stageAgreement, CaptureMemory* memory)
     : m_options(options)
     , m_hooks(hooks)
     , m_agreement(agreement)
     , m_stageAgreement(stageAgreement != nullptr ? *stageAgreement : agreement)
     , m_observer(std::move(observer))
+    , m_memory(memory)
     , m_cache(options.maxGraphs, options.policy) { }
 
 void GraphManager::move(GraphEntry& entry, EntryState to, Reason reason) {
@@ -45,7 +46,7 @@ void GraphManager::move(GraphEntry& entry, EntryState to, Reason reason) {
         entry.reason = reason;
     }
     if (m_observer) {
-        m_observer({entry.key, from, to, reason});
+        m_observer({entry.key, from, to, reason, reason == Reason::None ? std::string() : entry.detail});
     }
 }
 
@@ -153,6 +154,21 @@ void GraphManager::evict(GraphEntry& entry, Reason reason) {
 }
 
 Reason GraphManager::capture(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph) {
+    entry.detail = m_memory != nullptr ? m_memory->refusal(entry.key) : std::string();
+    if (!entry.detail.empty()) {
+        return Reason::PoolExhausted;
+    }
+    if (m_memory == nullptr) {
+        return captureFrozen(entry, region, slot, graph);
+    }
+    m_memory->freeze(true);
+    const Reason reason = captureFrozen(entry, region, slot, graph);
+    m_memory->freeze(false);
+    return reason;
+}
+
+Reason GraphManager::captureFrozen(
+    GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph) {
     const Scope scope = entry.key.scope;
     runtime::Stream& stream = slot.stream();
     entry.guard = region.guard();

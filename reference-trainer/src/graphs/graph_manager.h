@@ -3,6 +3,7 @@
 
 #include "graphs/agreement.h"
 #include "graphs/capture_hooks.h"
+#include "graphs/capture_memory.h"
 #include "graphs/graph_cache.h"
 #include "graphs/region.h"
 
@@ -40,9 +41,9 @@ public:
     using Observer = std::function<void(const Transition&)>;
 
     /// `stageAgreement` is asked for graphs within a pass, which only the ranks of one stage run together;
-    /// null: `agreement` is.
+    /// null: `agreement` is. Null `memory`: every graph fits.
     GraphManager(const ManagerOptions& options, CaptureHooks& hooks, Agreement& agreement, Observer observer,
-        Agreement* stageAgreement = nullptr);
+        Agreement* stageAgreement = nullptr, CaptureMemory* memory = nullptr);
 
     /// Puts the region's work onto the slot's stream. Fails only where the eager form fails, too.
     runtime::Status run(const GraphKey& key, Region& region, StreamSlot& slot);
@@ -63,6 +64,7 @@ private:
     void giveUpStale(GraphEntry& entry);
     [[nodiscard]] bool makeRoom();
     Reason capture(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph);
+    Reason captureFrozen(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph);
     Reason instantiate(GraphEntry& entry, const runtime::Graph& graph);
     runtime::Status recover(GraphEntry& entry, Reason reason, StreamSlot& slot);
     void evict(GraphEntry& entry, Reason reason);
@@ -73,6 +75,7 @@ private:
     Agreement& m_agreement;
     Agreement& m_stageAgreement;
     Observer m_observer;
+    CaptureMemory* m_memory;
     GraphCache m_cache;
     RunKind m_lastRun = RunKind::Eager;
     std::uint64_t m_calls = 0;

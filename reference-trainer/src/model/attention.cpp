@@ -24,6 +24,7 @@ Attention<T>::Attention(const ModelConfig& config, const parallel::ModelParallel
 template <class T> void Attention<T>::plan(BufferPlan& plan, int slots) {
     m_slots.resize(static_cast<std::size_t>(slots));
     for (Slot& slot : m_slots) {
+        plan.inSlot(static_cast<std::size_t>(&slot - m_slots.data()));
         plan.want(&slot.qkv, m_sizes.rows * 3 * m_sizes.width());
         plan.want(&slot.output, m_sizes.rows * m_sizes.width());
         plan.want(&slot.logSums, m_sizes.rows * m_sizes.heads);

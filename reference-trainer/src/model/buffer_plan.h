@@ -3,41 +3,73 @@
 
 #include "runtime/memory_pool.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace gdt::model {
 
+/// What a buffer is for.
+enum class BufferKind {
+    Workspace, ///< shared by everything, nothing in it outlives the next layer
+    StaticInput, ///< filled before a pass: tokens, targets, what comes from the stage before
+    Activation, ///< left by a forward pass for the backward pass of the same micro-batch
+};
+
+/// Buffers that are used together: the workspaces (chunk and slot -1), or those of one chunk and slot.
+struct BufferGroup {
+    int chunk = -1;
+    int slot = -1;
+    std::size_t bytes[3] = {}; ///< by BufferKind, each buffer rounded up as the pool does
+
+    [[nodiscard]] std::size_t total() const { return bytes[0] + bytes[1] + bytes[2]; }
+};
+
 /// Collects what buffers are wanted, so that a pool of exactly the right size can be made for them.
 class BufferPlan {
 public:
+    /// What the buffers wanted next are for, and whose they are.
+    void describe(BufferKind kind, int chunk = -1, int slot = -1) {
+        m_kind = kind;
+        m_chunk = chunk;
+        m_slot = slot;
+    }
+    /// The same for another slot.
+    void inSlot(std::size_t slot) { m_slot = static_cast<int>(slot); }
+
     /// `pointer` gets its value in assign(); it must stay where it is until then.
     template <class T> void want(T** pointer, std::int64_t count) {
-        m_wanted.push_back({reinterpret_cast<void**>(pointer), static_cast<std::size_t>(count) * sizeof(T)});
+        m_wanted.push_back({reinterpret_cast<void**>(pointer), static_cast<std::size_t>(count) * sizeof(T),
+            m_kind, m_chunk, m_slot});
     }
 
-    /// What a pool needs to hold them all: each buffer is rounded up as the pool does.
-    [[nodiscard]] std::size_t bytes() const {
-        std::size_t sum = 0;
-        for (const Wanted& wanted : m_wanted) {
-            sum += (wanted.bytes + 255) / 256 * 256;
-        }
-        return sum;
-    }
+    /// What a pool needs to hold them all.
+    [[nodiscard]] std::size_t bytes() const;
+    /// Workspaces first, then by chunk and slot.
+    [[nodiscard]] std::vector<BufferGroup> groups() const;
 
-    /// Takes them all from `pool`, in the order in which they were wanted.
-    runtime::Status assign(runtime::GraphPool& pool) const {
-        for (const Wanted& wanted : m_wanted) {
-            GDT_TRY(pool.allocate(wanted.pointer, wanted.bytes));
-        }
-        return runtime::Status::Success;
-    }
+    /// Takes them all from `pool`.
+    runtime::Status assign(runtime::GraphPool& pool) const;
+    /// Takes those of one group from `pool`.
+    runtime::Status assign(const BufferGroup& group, runtime::GraphPool& pool) const;
+    /// Lays those of one group out in `memory`, of group.total() bytes and aligned as device memory is.
+    void assign(const BufferGroup& group, void* memory) const;
 
 private:
     struct Wanted {
         void** pointer;
         std::size_t bytes;
+        BufferKind kind;
+        int chunk, slot;
+
+        [[nodiscard]] bool in(const BufferGroup& group) const {
+            return chunk == group.chunk && slot == group.slot;
+        }
     };
+
     std::vector<Wanted> m_wanted;
+    BufferKind m_kind = BufferKind::Workspace;
+    int m_chunk = -1, m_slot = -1;
 };
 
 } // namespace gdt::model

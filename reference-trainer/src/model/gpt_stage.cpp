@@ -45,13 +45,16 @@ template <class T> void GptStage<T>::planBuffers() {
         Chunk& chunk = m_chunks[static_cast<std::size_t>(c)];
         const int slots = m_plan.slots[static_cast<std::size_t>(c)];
         chunk.slots.resize(static_cast<std::size_t>(slots));
+        m_buffers.describe(BufferKind::StaticInput, c);
         for (Slot& slot : chunk.slots) {
+            m_buffers.inSlot(static_cast<std::size_t>(&slot - chunk.slots.data()));
             m_buffers.want(&slot.tokens, m_sizes.rows);
             m_buffers.want(&slot.targets, m_sizes.rows);
             m_buffers.want(&slot.firstSample, 1);
             m_buffers.want(&slot.input, m_sizes.shardRows * m_sizes.hidden);
             m_buffers.want(&slot.gradient, m_sizes.shardRows * m_sizes.hidden);
         }
+        m_buffers.describe(BufferKind::Activation, c);
         for (const auto& layer : chunk.layers) {
             layer->plan(m_buffers, slots);
         }
@@ -61,11 +64,8 @@ template <class T> void GptStage<T>::planBuffers() {
     }
 }
 
-template <class T>
-Status GptStage<T>::bind(
-    T* values, kernels::Wide<T>* gradients, optim::StepState* state, runtime::GraphPool& pool) {
+template <class T> void GptStage<T>::bind(T* values, kernels::Wide<T>* gradients, optim::StepState* state) {
     m_values = values;
-    GDT_TRY(m_buffers.assign(pool));
     if (m_embedding != nullptr) {
         m_embedding->bind(m_layout, values, gradients);
     }
@@ -78,7 +78,6 @@ Status GptStage<T>::bind(
         }
         connect(c);
     }
-    return Status::Success;
 }
 
 template <class T> void GptStage<T>::connect(int c) {

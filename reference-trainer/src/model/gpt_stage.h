@@ -13,7 +13,7 @@ namespace gdt::model {
 /// The part of a GPT that one rank holds; with one rank, all of it: token embedding, transformer blocks,
 /// final norm, output projection (tied or not) and loss. Forward and backward are written out by hand and
 /// only issue kernels and collectives; the caller owns parameters and gradients (two blocks of
-/// layout().count() elements) and the pool. Everything else is by chunk of the stage and slot (StagePlan).
+/// layout().count() elements) and the buffers. Everything else is by chunk of the stage and slot (StagePlan).
 template <class T> class GptStage {
 public:
     /// Buffers of one chunk and slot that others fill or read. Messages have messageCount() elements.
@@ -36,12 +36,11 @@ public:
     [[nodiscard]] const ParameterLayout& layout() const { return m_layout; }
     [[nodiscard]] const ModelConfig& config() const { return m_config; }
     [[nodiscard]] const StagePlan& plan() const { return m_plan; }
-    /// What bind() takes from the pool.
-    [[nodiscard]] std::size_t activationBytes() const { return m_buffers.bytes(); }
+    /// Everything that passes work in; to be assigned before bind().
+    [[nodiscard]] const BufferPlan& buffers() const { return m_buffers; }
 
     /// `state` is where the loss goes.
-    runtime::Status bind(
-        T* values, kernels::Wide<T>* gradients, optim::StepState* state, runtime::GraphPool& pool);
+    void bind(T* values, kernels::Wide<T>* gradients, optim::StepState* state);
     /// Starting values from counter-based random numbers: the same for every layout over ranks. `master` is
     /// the block of wide parameters, the same as the values unless T is narrow.
     runtime::Status initialise(runtime::Stream& stream, std::uint64_t seed, kernels::Wide<T>* master);

@@ -111,6 +111,7 @@ template <class T> void HeadEnd<T>::plan(BufferPlan& plan, int slots) {
     m_slots.resize(static_cast<std::size_t>(slots));
     m_ends.resize(m_slots.size());
     for (Slot& slot : m_slots) {
+        plan.inSlot(static_cast<std::size_t>(&slot - m_slots.data()));
         slot.norm.plan(plan, m_config.norm, m_sizes.shardRows);
         plan.want(&slot.normed, m_sizes.rows * m_sizes.hidden);
         plan.want(&slot.logits, m_sizes.rows * m_sizes.vocab);

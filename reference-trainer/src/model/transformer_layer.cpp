@@ -37,6 +37,7 @@ template <class T> void TransformerLayer<T>::plan(BufferPlan& plan, int slots) {
     m_attention.plan(plan, slots);
     m_slots.resize(static_cast<std::size_t>(slots));
     for (Slot& slot : m_slots) {
+        plan.inSlot(static_cast<std::size_t>(&slot - m_slots.data()));
         slot.norm1.plan(plan, m_config.norm, m_sizes.shardRows);
         slot.norm2.plan(plan, m_config.norm, m_sizes.shardRows);
         plan.want(&slot.normed1, m_sizes.rows * m_sizes.hidden);

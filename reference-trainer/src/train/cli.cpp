@@ -48,12 +48,14 @@ struct Raw {
     std::string mode = "manual";
     std::vector<std::string> scopes{"cycle", "optimizer"};
     std::string policy = "fallback";
-    std::string graphKey = "slot";
+    std::string graphKey; // empty: as --graph-scope says
+    bool scopeGiven = false;
     std::string tensorComm = "inside";
     std::string ringLayout = "zigzag";
     std::string schedule = "1f1b";
     std::string dataFormat = "bytes";
     std::size_t maxGraphs = 0;
+    double graphCacheMiB = -1;
     std::string norm = "layer";
     bool untied = false;
     std::int64_t paddedVocab = 0;
@@ -198,9 +200,11 @@ void addGraphOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->check(CLI::IsMember({"cycle", "microbatch", "layer", "segment", "hop", "optimizer", "full"}));
     app.add_option("--graph-key", raw.graphKey,
-           "Graphs within a pass: one for each set of buffers (slot) or for each micro-batch")
+           "One graph of the passes for a whole step (cycle), for each set of buffers (slot) or for each "
+           "micro-batch; default cycle, with graphs within a pass slot")
         ->group(group)
-        ->check(CLI::IsMember({"slot", "microbatch"}));
+        ->default_str("")
+        ->check(CLI::IsMember({"cycle", "slot", "microbatch"}));
     app.add_option("--tp-comm", raw.tensorComm,
            "Tensor-parallel collectives of a captured pass: inside the graph, on a forked branch of it, or "
            "outside between two graphs")
@@ -214,6 +218,16 @@ void addGraphOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->group(group)
         ->default_str("")
         ->check(within(std::size_t{1}, std::size_t{4096}));
+    app.add_option("--graph-cache-size", raw.graphCacheMiB,
+           "Limit in MiB of the memory that graphs may hold; by default what they need. A graph whose "
+           "buffers do "
+           "not fit runs eagerly, in memory of its own")
+        ->group(group)
+        ->default_str("")
+        ->check(within(0.0, 1e9));
+    app.add_flag("--graph-report", config.graphReport,
+           "Say for each graph which buffers it holds, and when they live")
+        ->group(group);
     app.add_option("--graph-policy", raw.policy,
            "When the cache is full: fallback: newcomers run eagerly; lru: the one used longest ago goes; "
            "lfu: "
@@ -252,6 +266,23 @@ const std::map<std::string, graphs::Scope> kPassScopes{{"cycle", graphs::Scope::
     {"microbatch", graphs::Scope::Microbatch}, {"layer", graphs::Scope::Layer},
     {"segment", graphs::Scope::Segment}, {"hop", graphs::Scope::Hop}};
 
+// What a graph is named by decides what it holds; returns one sentence when --graph-scope says otherwise.
+std::string applyGraphKey(const Raw& raw, RunConfig& config) {
+    config.keyByMicroBatch = raw.graphKey == "microbatch";
+    if (raw.graphKey.empty() || config.graphs.mode == graphs::GraphMode::Auto) {
+        return {};
+    }
+    const bool fine = raw.graphKey != "cycle";
+    if (fine && !raw.scopeGiven) {
+        config.passScope = graphs::Scope::Microbatch;
+    }
+    if (!config.graphCycle || graphs::withinPass(config.passScope) != fine) {
+        return fmt::format("--graph-key {} goes with {}", raw.graphKey,
+            fine ? "--graph-scope microbatch, layer, segment or hop" : "--graph-scope cycle");
+    }
+    return {};
+}
+
 // Returns one sentence when the options contradict each other.
 std::string apply(const Raw& raw, RunConfig& config) {
     config.type = raw.dtype == "fp64" ? ElementType::F64
@@ -263,7 +294,10 @@ std::string apply(const Raw& raw, RunConfig& config) {
     config.graphs.mode = kModes.at(raw.mode);
     config.graphs.policy = kPolicies.at(raw.policy);
     config.tensorComm = kPlacements.at(raw.tensorComm);
-    config.keyByMicroBatch = raw.graphKey == "microbatch";
+    if (raw.graphCacheMiB >= 0) {
+        config.graphCacheBytes
+            = static_cast<std::size_t>(raw.graphCacheMiB * static_cast<double>(std::size_t{1} << 20));
+    }
     config.ringLayout
         = raw.ringLayout == "contiguous" ? parallel::RingLayout::Contiguous : parallel::RingLayout::Zigzag;
     config.schedule = pipeline::scheduleFromName(raw.schedule).value();
@@ -276,6 +310,9 @@ std::string apply(const Raw& raw, RunConfig& config) {
     }
     config.graphCycle = !passScopes.empty();
     config.passScope = passScopes.empty() ? graphs::Scope::Cycle : passScopes.front();
+    if (const std::string problem = applyGraphKey(raw, config); !problem.empty()) {
+        return problem;
+    }
     const bool fine = graphs::withinPass(config.passScope) || config.graphs.mode == graphs::GraphMode::Auto;
     config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : (fine ? 4096 : 16);
     config.graphOptimizer = contains(raw.scopes, "optimizer");
@@ -419,6 +456,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         status = reject(error.what());
         return std::nullopt;
     }
+    raw.scopeGiven = app.count("--graph-scope") > 0;
     std::string problem = apply(raw, command.config);
     if (problem.empty() && raw.listFaults) {
         fmt::print("{}", faults::listFaults(raw.json));

@@ -43,7 +43,7 @@ void markTransition(const graphs::Transition& t) {
     std::string text
         = "graph " + t.key.text() + ": " + graphs::stateName(t.from) + " -> " + graphs::stateName(t.to);
     if (t.reason != graphs::Reason::None) {
-        text += std::string(" (") + graphs::reasonName(t.reason) + ")";
+        text += " (" + t.reasonText() + ")";
     }
     runtime::rangeMark(text.c_str(), static_cast<std::uint64_t>(t.to));
 }

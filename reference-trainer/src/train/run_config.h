@@ -10,6 +10,7 @@
 #include "parallel/parallel_state.h"
 #include "pipeline/schedule.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct RunConfig {
     CollectivePlacement tensorComm = CollectivePlacement::Inside;
     bool graphOptimizer = true; ///< capture the optimizer step
     bool graphFull = false; ///< capture both as one graph
+    std::optional<std::size_t> graphCacheBytes; ///< limit of the graph pool; none: what the graphs need
+    bool graphReport = false; ///< say for each graph which buffers of the pool it holds
     ElementType type = ElementType::F32;
 
     std::int64_t steps = 200;

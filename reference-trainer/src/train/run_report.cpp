@@ -110,6 +110,44 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     logLine(line.dump());
 }
 
+void RunReport::plan(const MemoryPlan& plan) {
+    if (const std::string warning = plan.warning(); !warning.empty()) {
+        fmt::print(stderr, "reference-trainer: rank {}: {}\n", m_rank, warning);
+    }
+    if (m_speaks && !m_config.quiet) {
+        fmt::print("{}\n", plan.text());
+    }
+    nlohmann::ordered_json line{{"event", "graph-pool"}, {"needed_bytes", plan.needed()},
+        {"activation_bytes", plan.activations}, {"workspace_bytes", plan.workspaces},
+        {"static_input_bytes", plan.staticInputs}, {"slots", plan.slots}, {"library_bytes", plan.libraries},
+        {"device_total_bytes", plan.device}, {"document_formula_bytes", plan.documentFormula}};
+    line["limit_bytes"] = plan.limit ? nlohmann::ordered_json(*plan.limit) : nlohmann::ordered_json(nullptr);
+    logLine(line.dump());
+}
+
+void RunReport::held(const graphs::GraphKey& key, const std::vector<GraphMemory::Held>& held) {
+    if (m_config.graphReport) {
+        fmt::print("rank {}: graph {} holds {}\n", m_rank, key.text(), heldText(held));
+    }
+    if (m_log == nullptr) {
+        return;
+    }
+    nlohmann::ordered_json line{{"event", "graph-memory"}, {"key", key.text()}};
+    for (const GraphMemory::Held& item : held) {
+        nlohmann::ordered_json buffers{{"bytes", item.group.total()}};
+        if (item.group.chunk >= 0) {
+            buffers["chunk"] = item.group.chunk;
+            buffers["slot"] = item.group.slot;
+        }
+        for (const LiveRange& range : item.live) {
+            buffers["live"].push_back(
+                {{"micro_batch", range.microBatch}, {"first", range.first}, {"last", range.last}});
+        }
+        line["buffers"].push_back(buffers);
+    }
+    logLine(line.dump());
+}
+
 void RunReport::queued(graphs::RunKind kind) {
     m_kinds.push_back(kind);
 }
@@ -162,8 +200,7 @@ void RunReport::transition(const graphs::Transition& t) {
         || (t.to == EntryState::EagerFallback && t.reason == graphs::Reason::CacheFull);
     if (gaveUp) {
         fmt::print(stderr, "reference-trainer: rank {}, step {}: no graph for {} ({}); it runs eagerly\n",
-            m_rank, m_first + static_cast<std::int64_t>(m_kinds.size()), t.key.text(),
-            graphs::reasonName(t.reason));
+            m_rank, m_first + static_cast<std::int64_t>(m_kinds.size()), t.key.text(), t.reasonText());
     }
     if (m_log == nullptr || t.to == EntryState::Replaying || t.from == EntryState::Replaying) {
         return;
@@ -172,6 +209,9 @@ void RunReport::transition(const graphs::Transition& t) {
         {"step", m_first + static_cast<std::int64_t>(m_kinds.size())}, {"key", t.key.text()},
         {"from", graphs::stateName(t.from)}, {"to", graphs::stateName(t.to)},
         {"reason", graphs::reasonName(t.reason)}};
+    if (!t.detail.empty()) {
+        line["detail"] = t.detail;
+    }
     logLine(line.dump());
 }
 

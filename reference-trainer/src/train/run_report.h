@@ -3,6 +3,7 @@
 
 #include "data/markov_corpus.h"
 #include "graphs/graph_manager.h"
+#include "train/graph_memory.h"
 #include "train/run_config.h"
 
 #include <chrono>
@@ -35,6 +36,10 @@ public:
     /// `firstStep`.
     void begin(const data::MarkovCorpus* corpus, std::int64_t parameters, const DeviceFacts& device,
         std::int64_t firstStep);
+    /// What graphs need and may have; once, when graphs are on.
+    void plan(const MemoryPlan& plan);
+    /// A graph was made and has frozen these buffers.
+    void held(const graphs::GraphKey& key, const std::vector<GraphMemory::Held>& held);
     /// How each step got onto the device, in order; called when it is queued.
     void queued(graphs::RunKind kind);
     /// The next step, in order, was seen to have finished; called before its record comes.

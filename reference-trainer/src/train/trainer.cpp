@@ -96,11 +96,8 @@ Trainer<T>::Trainer(const RunConfig& config, const parallel::ParallelState& rank
     , m_stageAgreement(makeAgreement(m_device, communicators.stageAgreement))
     , m_manager(
           config.graphs, m_faults, *m_agreement,
-          [this](const graphs::Transition& transition) {
-              markTransition(transition);
-              m_report.transition(transition);
-          },
-          m_stageAgreement.get()) { }
+          [this](const graphs::Transition& transition) { observe(transition); }, m_stageAgreement.get(),
+          &m_memory) { }
 
 template <class T> Trainer<T>::~Trainer() {
     if (m_compute.anyLeftOpen()) {
@@ -112,7 +109,7 @@ template <class T> Trainer<T>::~Trainer() {
     m_faults.close();
     m_reader.reset();
     m_optimizer.reset();
-    (void)m_pool.destroy();
+    m_memory.close();
     for (void* array : m_deviceArrays) {
         (void)m_device.release(array);
     }
@@ -138,11 +135,36 @@ template <class T> Status Trainer<T>::allocate() {
     m_gradients = static_cast<Wide*>(memory);
     GDT_TRY(deviceArray(&memory, sizeof(optim::StepState)));
     m_state = static_cast<optim::StepState*>(memory);
-    // Faults take some buffers of their own.
-    const std::size_t poolBytes = m_stage.activationBytes() + (std::size_t{1} << 18);
-    GDT_TRY(runtime::GraphPool::create(m_device, poolBytes, m_pool));
-    m_deviceBytes += poolBytes;
-    return m_stage.bind(m_values, m_gradients, m_state, m_pool);
+    GDT_TRY(openGraphMemory());
+    m_stage.bind(m_values, m_gradients, m_state);
+    return Status::Success;
+}
+
+template <class T> Status Trainer<T>::openGraphMemory() {
+    GraphMemory::Options options;
+    options.limitBytes = m_config.graphCacheBytes;
+    options.spareBytes = std::size_t{1} << 18; // faults take some buffers of their own
+    options.parameterBytes = static_cast<std::size_t>(wholeParameters()) * sizeof(T);
+    options.keyByMicroBatch = m_config.keyByMicroBatch;
+    const Status status
+        = m_memory.open(m_device, m_stage.buffers(), m_schedule, m_config.parallel.pipeline, options);
+    if (status == Status::OutOfMemory) {
+        m_problem = "the device is too small: " + m_memory.plan().text();
+    }
+    m_deviceBytes += m_memory.takenBytes();
+    return status;
+}
+
+template <class T> std::int64_t Trainer<T>::wholeParameters() const {
+    return model::GptStage<float>(m_config.model, 1).layout().count();
+}
+
+template <class T> void Trainer<T>::observe(const graphs::Transition& transition) {
+    markTransition(transition);
+    m_report.transition(transition);
+    if (transition.from == graphs::EntryState::Instantiating && transition.to == graphs::EntryState::Ready) {
+        m_report.held(transition.key, m_memory.heldBy(transition.key));
+    }
 }
 
 template <class T> Status Trainer<T>::fillMemory() {
@@ -246,11 +268,11 @@ template <class T> Status Trainer<T>::openSides() {
 }
 
 template <class T> Status Trainer<T>::openFaults() {
-    m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device, m_pool,
-        m_compute, m_state, m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers),
-        m_config.model.seqLen, m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs),
-        m_ranks.rank(), m_deviceBytes, 0.0, [this] { return m_optimizer->ensureState(); },
-        [this] { return m_optimizer->releaseState(); }});
+    m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device,
+        m_memory.pool(), m_compute, m_state,
+        m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers), m_config.model.seqLen,
+        m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs), m_ranks.rank(), m_deviceBytes,
+        0.0, [this] { return m_optimizer->ensureState(); }, [this] { return m_optimizer->releaseState(); }});
     return m_faults.open(*m_environment);
 }
 
@@ -271,10 +293,13 @@ template <class T> Status Trainer<T>::setUp() {
     if (!m_config.resumeFolder.empty()) {
         GDT_TRY(resume());
     }
-    m_report.begin(m_corpus.get(), model::GptStage<float>(m_config.model, 1).layout().count(),
+    m_report.begin(m_corpus.get(), wholeParameters(),
         {m_deviceBytes, m_device.peakRate(sizeof(T)),
             std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend))},
         m_firstStep);
+    if (m_config.graphs.mode != graphs::GraphMode::Eager) {
+        m_report.plan(m_memory.plan());
+    }
     return Status::Success;
 }
 

@@ -4,6 +4,7 @@
 #include "data/markov_corpus.h"
 #include "parallel/rank_communicators.h"
 #include "train/cycle_region.h"
+#include "train/graph_memory.h"
 #include "train/run_report.h"
 #include "train/step_reader.h"
 
@@ -45,6 +46,9 @@ public:
 
 private:
     runtime::Status allocate();
+    runtime::Status openGraphMemory();
+    [[nodiscard]] std::int64_t wholeParameters() const;
+    void observe(const graphs::Transition& transition);
     runtime::Status fillMemory();
     runtime::Status openFaults();
     void buildRegions();
@@ -84,6 +88,7 @@ private:
     model::GptStage<T> m_stage;
     std::unique_ptr<graphs::Agreement> m_agreement;
     std::unique_ptr<graphs::Agreement> m_stageAgreement;
+    GraphMemory m_memory;
     graphs::GraphManager m_manager;
 
     Wide* m_master = nullptr; // parameters
@@ -91,7 +96,6 @@ private:
     Wide* m_gradients = nullptr;
     optim::StepState* m_state = nullptr;
     std::int32_t* m_text = nullptr;
-    runtime::GraphPool m_pool;
     std::vector<void*> m_deviceArrays;
     std::size_t m_deviceBytes = 0;
 

@@ -80,8 +80,8 @@ TEST(GptStage, ActivationsFitWhatTheStageAsksFor) {
         ModelConfig config = test::tinyModel();
         config.layers = layers;
         StageHarness<float> h(config, 4);
-        EXPECT_LE(h.pool.usedBytes(), h.stage.activationBytes());
-        EXPECT_GT(h.pool.usedBytes() * 2, h.stage.activationBytes()) << "the bound is far too generous";
+        EXPECT_LE(h.pool.usedBytes(), h.stage.buffers().bytes());
+        EXPECT_GT(h.pool.usedBytes() * 2, h.stage.buffers().bytes()) << "the bound is far too generous";
     }
 }
 

@@ -27,8 +27,9 @@ template <class T> struct StageHarness {
         GDT_CHECK(device.allocate(&memory, sizeof(optim::StepState)));
         state = new (memory) optim::StepState{};
         state->lossScale = 1.0;
-        GDT_CHECK(runtime::GraphPool::create(device, stage.activationBytes(), pool));
-        GDT_CHECK(stage.bind(values, gradients, state, pool));
+        GDT_CHECK(runtime::GraphPool::create(device, stage.buffers().bytes(), pool));
+        GDT_CHECK(stage.buffers().assign(pool));
+        stage.bind(values, gradients, state);
         GDT_CHECK(stage.initialise(stream, 3, values));
         GDT_CHECK(stream.synchronize());
     }
