@@ -53,10 +53,11 @@ bool isLocked(const fs::path& file, int how = LOCK_SH) {
     return fd && flock(fd.get(), how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-bool hasLivingRun(const fs::path& spool) {
+// `except`: a registration that does not count.
+bool hasLivingRun(const fs::path& spool, const fs::path& except = {}) {
     const auto files = entries(spool);
-    return std::any_of(files.begin(), files.end(), [](const fs::path& file) {
-        return file.filename().string().starts_with(kRunPrefix) && isLocked(file);
+    return std::any_of(files.begin(), files.end(), [&](const fs::path& file) {
+        return file != except && file.filename().string().starts_with(kRunPrefix) && isLocked(file);
     });
 }
 
@@ -189,9 +190,10 @@ void SpoolFolder::noteEnd(pid_t pid, int status) {
 
 Result<bool> SpoolFolder::leave() {
     GD_TRY_ASSIGN(const Fd lock, lockUser(m_path.parent_path()));
-    m_registration.reset();
-    if (hasLivingRun(m_path))
+    if (hasLivingRun(m_path, m_file)) {
+        m_registration.reset();
         return false;
+    }
     touch(m_path / kClosedName);
     return true;
 }
@@ -248,16 +250,22 @@ void removeSpool(const fs::path& spool, const ReadVariable& read) {
         for (const fs::path& folder : ringFolders(read, spool))
             fs::remove(folder / (segment.stem + raw::kRingSuffix), error);
     }
+    // The mark last: what a killed command leaves of an imported spool must not look like a leftover.
+    for (const fs::path& file : entries(spool)) {
+        if (file.filename() != kImportedName)
+            fs::remove_all(file, error);
+    }
     fs::remove_all(spool, error);
 }
 
 std::vector<RunEntry> runsIn(const fs::path& spool) {
     std::vector<RunEntry> out;
+    const bool closed = fs::exists(spool / kClosedName);
     for (const fs::path& file : entries(spool)) {
         const std::string name = file.filename().string();
         if (!name.starts_with(kRunPrefix))
             continue;
-        RunEntry run{0, firstLine(file), isLocked(file)};
+        RunEntry run{0, firstLine(file), !closed && isLocked(file)};
         const char* pid = name.data() + kRunPrefix.size();
         if (std::from_chars(pid, name.data() + name.size(), run.pid).ec == std::errc())
             out.push_back(std::move(run));

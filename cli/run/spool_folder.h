@@ -48,7 +48,8 @@ public:
     bool isFirst() const { return m_first; } // nobody had joined before
     // Keeps what only this run knows for the one that imports.
     void noteEnd(pid_t pid, int status);
-    // Ends the registration. True: this was the last, nobody can join any more, and it must import.
+    // Ends the recording of this run. True: this was the last, nobody can join any more, and it must import; it
+    // stays registered until this object goes, so that no other run takes the spool for a leftover meanwhile.
     Result<bool> leave();
     int joined() const; // runs that ever joined
     std::vector<std::pair<std::int64_t, int>> ends() const; // (pid, status) of all runs' commands
@@ -89,7 +90,7 @@ std::vector<Leftover> sweepLeftovers(const std::filesystem::path& user, const st
 struct RunEntry {
     std::int64_t pid = 0;
     std::string output;
-    bool alive = false;
+    bool alive = false; // still recording
 };
 std::vector<RunEntry> runsIn(const std::filesystem::path& spool);
 // Spool folders of this user, whatever state they are in.

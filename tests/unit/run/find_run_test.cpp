@@ -71,6 +71,7 @@ TEST(FindRun, RefusesAJobThatHasEndedAndAFolderThatIsNone) {
         SpoolFolder spool = place.run("key", "/a.gdt");
         ended = spool.path();
         ASSERT_TRUE(spool.leave());
+        EXPECT_THAT(place.find(ended.string()).error().message, HasSubstr("has ended")); // it is imported
     }
     EXPECT_THAT(place.find(ended.string()).error().message, HasSubstr("has ended"));
     const fs::path plain = place.folder.path() / "plain";

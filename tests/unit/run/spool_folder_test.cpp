@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include <fstream>
+#include <optional>
 
 using namespace gd::run;
 using gd::test::TemporaryFolder;
@@ -27,6 +28,12 @@ struct Place {
     fs::path user = userFolder(variables);
 
     SpoolFolder join(const std::string& key) { return SpoolFolder::join(user, key, "out.gdt").value(); }
+    // The spool of a run that has ended without importing it, or was killed meanwhile.
+    fs::path ended(const std::string& key) {
+        SpoolFolder spool = join(key);
+        EXPECT_TRUE(spool.leave().value());
+        return spool.path();
+    }
     std::vector<Leftover> sweep(const fs::path& own = {}) {
         return sweepLeftovers(user, own, "here", variables);
     }
@@ -122,40 +129,53 @@ TEST(SpoolFolder, ADeadSiblingDoesNotKeepOthersWaiting) {
 TEST(Leftovers, AreSpoolsWhoseRunAndProcessesAreGone) {
     Place place;
     const SpoolFolder own = place.join("own");
-    SpoolFolder other = place.join("other");
-    addSegment(other.path(), deadPid());
+    std::optional<SpoolFolder> other = place.join("other");
+    const fs::path spool = other->path();
+    addSegment(spool, deadPid());
     EXPECT_THAT(place.sweep(own.path()), testing::IsEmpty()); // its run is alive
-    ASSERT_TRUE(other.leave().value());
+    ASSERT_TRUE(other->leave().value());
+    EXPECT_THAT(place.sweep(own.path()), testing::IsEmpty()); // and imports
+    other.reset();
     const auto found = place.sweep(own.path());
     ASSERT_EQ(found.size(), 1u);
-    EXPECT_EQ(found[0].spool, other.path());
+    EXPECT_EQ(found[0].spool, spool);
     EXPECT_EQ(found[0].output, "out.gdt");
-    EXPECT_TRUE(fs::exists(other.path()));
+    EXPECT_TRUE(fs::exists(spool));
+}
+
+TEST(Leftovers, ASpoolThatIsBeingImportedIsNotRemovedThoughItIsEmpty) {
+    Place place;
+    std::optional<SpoolFolder> importing = place.join("importing");
+    const fs::path spool = importing->path();
+    ASSERT_TRUE(importing->leave().value());
+    EXPECT_THAT(place.sweep(), testing::IsEmpty());
+    EXPECT_TRUE(fs::exists(spool));
+    importing.reset();
+    EXPECT_THAT(place.sweep(), testing::IsEmpty());
+    EXPECT_FALSE(fs::exists(spool));
 }
 
 TEST(Leftovers, AreNotTouchedWhileAProcessRecords) {
     Place place;
-    SpoolFolder other = place.join("other");
-    addSegment(other.path(), getpid());
-    ASSERT_TRUE(other.leave().value());
-    EXPECT_THAT(livingProcesses(other.path(), "here"), testing::ElementsAre(getpid()));
+    const fs::path other = place.ended("other");
+    addSegment(other, getpid());
+    EXPECT_THAT(livingProcesses(other, "here"), testing::ElementsAre(getpid()));
     EXPECT_THAT(place.sweep(), testing::IsEmpty());
-    EXPECT_TRUE(fs::exists(other.path()));
+    EXPECT_TRUE(fs::exists(other));
 }
 
 TEST(Leftovers, ImportedSpoolsGoWithTheirRings) {
     Place place;
-    SpoolFolder done = place.join("done");
-    addSegment(done.path(), deadPid());
-    const std::string stem = segmentsIn(done.path()).at(0).stem;
+    const fs::path done = place.ended("done");
+    addSegment(done, deadPid());
+    const std::string stem = segmentsIn(done).at(0).stem;
     const fs::path rings = place.folder.path() / "run" / fmt::format("graphdoctor-{}", geteuid());
     fs::create_directories(rings);
     std::ofstream(rings / (stem + ".ring")) << "x";
     std::ofstream(rings / "other.1.2.3.ring") << "x";
-    ASSERT_TRUE(done.leave().value());
-    markImported(done.path());
+    markImported(done);
     EXPECT_THAT(place.sweep(), testing::IsEmpty());
-    EXPECT_FALSE(fs::exists(done.path()));
+    EXPECT_FALSE(fs::exists(done));
     EXPECT_FALSE(fs::exists(rings / (stem + ".ring")));
     EXPECT_TRUE(fs::exists(rings / "other.1.2.3.ring"));
 }
