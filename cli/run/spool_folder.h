@@ -48,8 +48,9 @@ public:
     bool isFirst() const { return m_first; } // nobody had joined before
     // Keeps what only this run knows for the one that imports.
     void noteEnd(pid_t pid, int status);
-    // Ends the recording of this run. True: this was the last, nobody can join any more, and it must import; it
-    // stays registered until this object goes, so that no other run takes the spool for a leftover meanwhile.
+    // Ends the recording of this run. True: this was the last, nobody can join any more, and it must import;
+    // it stays registered until this object goes, so that no other run takes the spool for a leftover
+    // meanwhile.
     Result<bool> leave();
     int joined() const; // runs that ever joined
     std::vector<std::pair<std::int64_t, int>> ends() const; // (pid, status) of all runs' commands
