@@ -27,6 +27,10 @@ constexpr Edge kEdges[] = {
     {S::Instantiating, S::Failed},
     {S::Ready, S::Replaying},
     {S::Ready, S::Evicted},
+    {S::Ready, S::Updating},
+    {S::Updating, S::Ready},
+    {S::Updating, S::Instantiating},
+    {S::Updating, S::Failed},
     {S::Replaying, S::Ready},
     {S::Replaying, S::Failed},
     {S::Failed, S::EagerFallback},
@@ -54,6 +58,8 @@ const char* stateName(EntryState state) {
         return "ready";
     case S::Replaying:
         return "replaying";
+    case S::Updating:
+        return "updating";
     case S::Failed:
         return "failed";
     case S::EagerFallback:
@@ -92,6 +98,8 @@ const char* reasonName(Reason reason) {
         return "a shape changed";
     case Reason::PoolExhausted:
         return "the graph pool is exhausted";
+    case Reason::TopologyChanged:
+        return "the new capture has another shape than the graph";
     }
     return "unknown";
 }

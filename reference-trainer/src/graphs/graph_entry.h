@@ -17,6 +17,7 @@ enum class EntryState {
     Instantiating,
     Ready,
     Replaying,
+    Updating, ///< captured again because addresses changed; its executable takes over the new arguments
     Failed, ///< a capture, instantiation or launch failed; left at once
     EagerFallback, ///< runs eagerly, tries again later or when the cache has room
     Evicted, ///< its graph was given up for another; captures again when next wanted
@@ -36,6 +37,7 @@ enum class Reason {
     LeftOpen,
     ShapeChanged,
     PoolExhausted,
+    TopologyChanged,
 };
 
 [[nodiscard]] const char* stateName(EntryState state);
@@ -50,7 +52,7 @@ struct GraphEntry {
     EntryState state = EntryState::Cold;
     Reason reason = Reason::None; ///< of the last failure or fallback
     std::string detail; ///< of the last failure, what the reason does not say; may be empty
-    runtime::GraphExec exec; ///< valid in Ready and Replaying
+    runtime::GraphExec exec; ///< valid in Ready, Replaying and Updating
     std::uint64_t guard = 0; ///< Region::guard() at capture
     std::int64_t eagerRuns = 0; ///< since the last failure
     std::int64_t warmRuns = 0; ///< eager runs of this key before its first capture
@@ -66,6 +68,7 @@ struct Transition {
     EntryState from;
     EntryState to;
     Reason reason;
+    std::size_t nodes = 0; ///< of the graph, when it became Ready
     std::string detail = {}; ///< figures of the reason, as the end of a sentence; may be empty
 
     /// For example "a shape changed" or, with figures, "the graph pool is exhausted: it needs 3.1 MiB ...".

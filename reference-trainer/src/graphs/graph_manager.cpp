@@ -46,7 +46,9 @@ void GraphManager::move(GraphEntry& entry, EntryState to, Reason reason) {
         entry.reason = reason;
     }
     if (m_observer) {
-        m_observer({entry.key, from, to, reason, reason == Reason::None ? std::string() : entry.detail});
+        const bool made = to == EntryState::Ready && from != EntryState::Replaying;
+        m_observer({entry.key, from, to, reason, made ? entry.exec.nodeCount() : 0,
+            reason == Reason::None ? std::string() : entry.detail});
     }
 }
 
@@ -67,7 +69,10 @@ Status GraphManager::runEager(Region& region, StreamSlot& slot, RunKind kind) {
 
 Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& slot) {
     if (entry.state == EntryState::Ready && entry.guard != region.guard()) {
-        giveUpStale(entry);
+        if (m_options.mode != GraphMode::Auto) {
+            return updateThenRun(entry, region, slot);
+        }
+        giveUpShape(entry);
     }
     if (entry.state == EntryState::Ready) {
         return replay(entry, region, slot);
@@ -83,11 +88,7 @@ Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& sl
 }
 
 // The graph does not fit what the region would issue now.
-void GraphManager::giveUpStale(GraphEntry& entry) {
-    if (m_options.mode != GraphMode::Auto) {
-        evict(entry, Reason::PointerChanged);
-        return;
-    }
+void GraphManager::giveUpShape(GraphEntry& entry) {
     evict(entry, Reason::ShapeChanged);
     if (++entry.rerecords > m_options.maxRerecords) {
         move(entry, EntryState::Disabled, Reason::ShapeChanged);
@@ -191,9 +192,23 @@ Reason GraphManager::captureFrozen(
     return ok(ended) ? Reason::None : reasonOf(ended);
 }
 
-Reason GraphManager::instantiate(GraphEntry& entry, const runtime::Graph& graph) {
-    move(entry, EntryState::Instantiating);
+Reason GraphManager::instantiate(GraphEntry& entry, const runtime::Graph& graph, Reason why) {
+    move(entry, EntryState::Instantiating, why);
     return ok(graph.instantiate(entry.exec)) ? Reason::None : Reason::InstantiateFailed;
+}
+
+// A graph of another shape gets an executable of its own, from the same capture: a collective is captured on
+// all ranks or on none, so one rank must not capture more often than another.
+Reason GraphManager::update(GraphEntry& entry, const runtime::Graph& graph) {
+    if (ok(entry.exec.update(graph))) {
+        return Reason::None;
+    }
+    runtime::clearFailure();
+    if (!ok(entry.exec.destroy())) {
+        return Reason::InstantiateFailed;
+    }
+    entry.exec = runtime::GraphExec();
+    return instantiate(entry, graph, Reason::TopologyChanged);
 }
 
 Agreement& GraphManager::agreementFor(const GraphEntry& entry) {
@@ -212,6 +227,21 @@ Status GraphManager::captureThenRun(GraphEntry& entry, Region& region, StreamSlo
     if (reason == Reason::None) {
         reason = instantiate(entry, graph);
     }
+    return commit(entry, reason, region, slot);
+}
+
+// The addresses changed and nothing else, as far as anybody knows.
+Status GraphManager::updateThenRun(GraphEntry& entry, Region& region, StreamSlot& slot) {
+    move(entry, EntryState::Updating, Reason::PointerChanged);
+    runtime::Graph graph;
+    Reason reason = capture(entry, region, slot, graph);
+    if (reason == Reason::None) {
+        reason = update(entry, graph);
+    }
+    return commit(entry, reason, region, slot);
+}
+
+Status GraphManager::commit(GraphEntry& entry, Reason reason, Region& region, StreamSlot& slot) {
     if (!agreementFor(entry).everyone(reason == Reason::None) && reason == Reason::None) {
         reason = Reason::PeerRefused;
     }

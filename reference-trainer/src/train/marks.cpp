@@ -45,6 +45,9 @@ void markTransition(const graphs::Transition& t) {
     if (t.reason != graphs::Reason::None) {
         text += " (" + t.reasonText() + ")";
     }
+    if (t.nodes > 0) {
+        text += ", " + std::to_string(t.nodes) + " nodes";
+    }
     runtime::rangeMark(text.c_str(), static_cast<std::uint64_t>(t.to));
 }
 

@@ -23,8 +23,8 @@ private:
     bool m_open;
 };
 
-/// A mark such as "graph cycle seq=64 mb=4x2 f32: warming -> capturing"; replays are not
-/// marked, their range says it.
+/// A mark such as "graph cycle seq=64 mb=4x2 f32: warming -> capturing", of every change of state
+/// except those of a replay, whose range says it. Its payload is the new state.
 void markTransition(const graphs::Transition& transition);
 
 } // namespace gdt::train

@@ -209,6 +209,9 @@ void RunReport::transition(const graphs::Transition& t) {
         {"step", m_first + static_cast<std::int64_t>(m_kinds.size())}, {"key", t.key.text()},
         {"from", graphs::stateName(t.from)}, {"to", graphs::stateName(t.to)},
         {"reason", graphs::reasonName(t.reason)}};
+    if (t.nodes > 0) {
+        line["nodes"] = t.nodes;
+    }
     if (!t.detail.empty()) {
         line["detail"] = t.detail;
     }

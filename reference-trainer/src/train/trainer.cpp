@@ -162,7 +162,7 @@ template <class T> std::int64_t Trainer<T>::wholeParameters() const {
 template <class T> void Trainer<T>::observe(const graphs::Transition& transition) {
     markTransition(transition);
     m_report.transition(transition);
-    if (transition.from == graphs::EntryState::Instantiating && transition.to == graphs::EntryState::Ready) {
+    if (transition.nodes > 0) {
         m_report.held(transition.key, m_memory.heldBy(transition.key));
     }
 }

@@ -27,7 +27,9 @@ public:
 
     Status issue(runtime::Stream& stream) override {
         ++issued;
-        GDT_TRY(stream.launch<Add>({}, {m_counter, amount}));
+        for (int i = 0; i < launches; ++i) {
+            GDT_TRY(stream.launch<Add>({}, {m_counter, amount}));
+        }
         if (synchronises) {
             GDT_TRY(stream.synchronize());
         }
@@ -36,6 +38,7 @@ public:
     std::uint64_t guard() const override { return guardValue; }
 
     int issued = 0;
+    int launches = 1; // kernels of a run
     std::int64_t amount = 1;
     bool synchronises = false;
     std::uint64_t guardValue = 0;
@@ -254,7 +257,47 @@ TEST_F(GraphManagerTest, GraphsWithinAPassWarmUpKeyByKeyAndAskTheStageOnly) {
     EXPECT_EQ(counter(), 9);
 }
 
-TEST_F(GraphManagerTest, ChangedAddressIsCapturedAgain) {
+TEST_F(GraphManagerTest, ChangedAddressIsCapturedAgainIntoTheSameExecutable) {
+    using S = EntryState;
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.warmupRuns = 1;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    const std::uint64_t exec = entry(m, key(8)).exec.id();
+    m_states.clear();
+    region.guardValue = 1;
+    region.amount = 100; // frozen in the old graph
+    ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    EXPECT_EQ(counter(), 103);
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::PointerChanged);
+    EXPECT_EQ(entry(m, key(8)).exec.id(), exec);
+    EXPECT_EQ(m_states, (std::vector{S::Updating, S::Ready, S::Replaying, S::Ready}));
+}
+
+TEST_F(GraphManagerTest, ACaptureOfAnotherShapeGetsAnExecutableOfItsOwn) {
+    using S = EntryState;
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.warmupRuns = 1;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    }
+    m_states.clear();
+    region.guardValue = 1;
+    region.launches = 2;
+    const int issued = region.issued;
+    ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+    EXPECT_EQ(counter(), 5);
+    EXPECT_EQ(region.issued, issued + 1) << "one capture serves for both attempts";
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::TopologyChanged);
+    EXPECT_EQ(m_states, (std::vector{S::Updating, S::Instantiating, S::Ready, S::Replaying, S::Ready}));
+}
+
+TEST_F(GraphManagerTest, AnUpdateThatFailsFallsBackAndLeavesNoGraph) {
     CountingRegion region(m_counter);
     ManagerOptions options;
     options.warmupRuns = 1;
@@ -263,10 +306,42 @@ TEST_F(GraphManagerTest, ChangedAddressIsCapturedAgain) {
         ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
     }
     region.guardValue = 1;
-    region.amount = 100; // frozen in the old graph
+    region.synchronises = true;
     ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
-    EXPECT_EQ(counter(), 103);
-    EXPECT_EQ(entry(m, key(8)).reason, Reason::PointerChanged);
+    EXPECT_EQ(m.lastRun(), RunKind::Fallback);
+    EXPECT_EQ(entry(m, key(8)).state, EntryState::EagerFallback);
+    EXPECT_FALSE(entry(m, key(8)).exec.valid());
+    EXPECT_EQ(counter(), 4);
+}
+
+TEST_F(GraphManagerTest, APoolWithoutRoomRefusesTheGraphWithFigures) {
+    class Full final : public CaptureMemory {
+    public:
+        [[nodiscard]] std::string refusal(const GraphKey& key) const override {
+            return key.scope == Scope::Optimizer ? "" : "it needs 2 MiB";
+        }
+        void freeze(bool frozen) override { changes.push_back(frozen); }
+        std::vector<bool> changes;
+    };
+    CountingRegion region(m_counter);
+    Full memory;
+    std::vector<std::string> texts;
+    GraphManager m(
+        {}, m_hooks, m_agreement,
+        [&](const Transition& t) {
+            if (t.to == EntryState::Failed) {
+                texts.push_back(t.reasonText());
+            }
+        },
+        nullptr, &memory);
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(m.run(key(8), region, m_slot), Status::Success);
+        ASSERT_EQ(m.run({Scope::Optimizer, 0, 0, 0, 8}, region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(texts, (std::vector<std::string>{"the graph pool is exhausted: it needs 2 MiB"}));
+    EXPECT_EQ(entry(m, key(8)).reason, Reason::PoolExhausted);
+    EXPECT_EQ(memory.changes, (std::vector<bool>{true, false})) << "frozen around the one capture";
+    EXPECT_EQ(counter(), 10);
 }
 
 TEST_F(GraphManagerTest, PeerRefusalDiscardsAGoodCapture) {
