@@ -99,4 +99,49 @@ TEST(TrainerRanks, EveryCommunicatorCarriesWhatTheModelImplies) {
     }
 }
 
+// Marks of the graph manager, without the part that names the graph: the collector needs no other channel.
+std::vector<std::string> transitionsIn(const Workshop& shop, const std::string& trace) {
+    const ProgramEnd query = shop.run(graphdoctor({"query", shop.file(trace),
+        "SELECT DISTINCT substr(text, instr(text, ': ') + 2) AS change FROM ("
+        "SELECT s.text AS text FROM nvtx_range AS r JOIN string AS s ON s.string_id = r.name_id "
+        "WHERE r.kind = 'mark' AND s.text LIKE 'graph %') ORDER BY change",
+        "--format", "json"}));
+    EXPECT_EQ(query.status, 0) << query.err;
+    std::vector<std::string> changes;
+    for (const auto& row : nlohmann::json::parse(query.out)) {
+        changes.push_back(row["change"]);
+    }
+    return changes;
+}
+
+bool holds(const std::vector<std::string>& changes, const std::string& wanted) {
+    return std::any_of(changes.begin(), changes.end(),
+        [&](const std::string& change) { return change.rfind(wanted, 0) == 0; });
+}
+
+TEST(RecordedJob, HoldsEveryChangeOfAGraphWithItsReason) {
+    const Workshop shop;
+    const std::vector<std::string> small{"--hidden", "16", "--heads", "2", "--seq-len", "16",
+        "--micro-batch-size", "1", "--corpus-tokens", "8192", "--layers", "1", "--quiet"};
+    const auto record = [&](const std::string& trace, std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), small.begin(), small.end());
+        const ProgramEnd end = shop.run(recordTrainer({"-o", trace}, arguments));
+        EXPECT_EQ(end.status, 0) << end.err;
+        return transitionsIn(shop, trace);
+    };
+    const auto evicting = record("lru.gdt",
+        {"--steps", "8", "--graph-key", "microbatch", "--micro-batches", "3", "--graph-policy", "lru",
+            "--max-graphs", "4"});
+    for (const char* change : {"cold -> warming", "warming -> capturing", "capturing -> instantiating",
+             "instantiating -> ready, ", "ready -> evicted (graph cache is full)", "evicted -> capturing"}) {
+        EXPECT_TRUE(holds(evicting, change)) << change;
+    }
+    const auto failing = record("pool.gdt", {"--steps", "1100", "--graph-cache-size", "0"});
+    for (const char* change : {"capturing -> failed (the graph pool is exhausted: it needs ",
+             "failed -> eager-fallback (the graph pool", "eager-fallback -> capturing",
+             "failed -> disabled (the graph pool"}) {
+        EXPECT_TRUE(holds(failing, change)) << change;
+    }
+}
+
 } // namespace
