@@ -7,24 +7,28 @@ namespace gdt::kernels {
 
 // Causal self-attention over qkv[seqLen * batch, 3 * heads * headSize] (queries, keys, values side by side).
 // out[seqLen * batch, heads * headSize]. logSums[batch, heads, seqLen] keeps log(sum of exp) of each row of
-// scores for the backward pass, which computes the softmax again: no seqLen x seqLen matrix exists.
+// scores for the backward pass, which computes the softmax again: no seqLen x seqLen matrix exists. With
+// dropout the probabilities that it keeps count 1 / (1 - dropout) times; logSums do not know of it.
 template <class T> struct AttentionForward {
-    static constexpr const char* kName
-        = nameFor<T>("attention_forward_f64", "attention_forward_f32", "attention_forward_bf16");
+    static constexpr const char* kName = nameOf<"attention_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* qkv;
         T* out;
         Wide<T>* logSums;
         std::int64_t seqLen, batch, heads, headSize;
+        // Dropout of the probabilities, kernels/attention_mask.h.
+        double dropout = 0;
+        std::uint64_t seed = 0, stream = 0;
+        const std::int64_t* firstSample = nullptr;
+        std::int64_t firstHead = 0, allHeads = 0, wholeLen = 0;
     };
     static void host(const Args& args);
 };
 
 // dqkv is overwritten. scratch[batch, heads, seqLen] holds the sum of dout * out of each row.
 template <class T> struct AttentionBackward {
-    static constexpr const char* kName
-        = nameFor<T>("attention_backward_f64", "attention_backward_f32", "attention_backward_bf16");
+    static constexpr const char* kName = nameOf<"attention_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* qkv;
@@ -34,6 +38,11 @@ template <class T> struct AttentionBackward {
         T* dqkv;
         Wide<T>* scratch;
         std::int64_t seqLen, batch, heads, headSize;
+        // Dropout of the probabilities, kernels/attention_mask.h.
+        double dropout = 0;
+        std::uint64_t seed = 0, stream = 0;
+        const std::int64_t* firstSample = nullptr;
+        std::int64_t firstHead = 0, allHeads = 0, wholeLen = 0;
     };
     static void host(const Args& args);
 };

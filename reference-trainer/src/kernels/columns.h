@@ -7,8 +7,7 @@ namespace gdt::kernels {
 
 // to[r * toStep + c] = from[r * fromStep + c] for c < columns: part of the columns of a matrix.
 template <class T> struct CopyColumns {
-    static constexpr const char* kName
-        = nameFor<T>("copy_columns_f64", "copy_columns_f32", "copy_columns_bf16");
+    static constexpr const char* kName = nameOf<"copy_columns", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* from;
@@ -20,8 +19,7 @@ template <class T> struct CopyColumns {
 
 // The same from the wide type, rounded to nearest where T is narrower.
 template <class T> struct RoundColumns {
-    static constexpr const char* kName
-        = nameFor<T>("round_columns_f64", "round_columns_f32", "round_columns_bf16");
+    static constexpr const char* kName = nameOf<"round_columns", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const Wide<T>* from;

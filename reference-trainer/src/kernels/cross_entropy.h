@@ -9,8 +9,7 @@ namespace gdt::kernels {
 // Softmax cross-entropy, forward and backward in one pass: losses[row] = -log softmax(logits)[target], and
 // logits are overwritten by their gradient (softmax - onehot) * weight * state->lossScale.
 template <class T> struct SoftmaxCrossEntropy {
-    static constexpr const char* kName
-        = nameFor<T>("softmax_cross_entropy_f64", "softmax_cross_entropy_f32", "softmax_cross_entropy_bf16");
+    static constexpr const char* kName = nameOf<"softmax_cross_entropy", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* logits;
@@ -25,8 +24,7 @@ template <class T> struct SoftmaxCrossEntropy {
 
 // state->loss += weight * sum of losses, rows in order.
 template <class T> struct LossAccumulate {
-    static constexpr const char* kName
-        = nameFor<T>("loss_accumulate_f64", "loss_accumulate_f32", "loss_accumulate_bf16");
+    static constexpr const char* kName = nameOf<"loss_accumulate", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const Wide<T>* losses;

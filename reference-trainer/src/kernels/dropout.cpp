@@ -35,20 +35,20 @@ template <class T> void BiasDropoutAdd<T>::host(const Args& args) {
     }
 }
 
-template <class T> void DropoutBackward<T>::host(const Args& args) {
+template <class T> void Dropout<T>::host(const Args& args) {
     const T scale = static_cast<T>(1.0 / (1.0 - args.rate));
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const std::uint64_t first = rowStart(args, r);
         for (std::int64_t c = 0; c < args.columns; ++c) {
             const std::int64_t i = r * args.columns + c;
-            args.dbranch[i] = kept(args, first + static_cast<std::uint64_t>(c)) ? args.dout[i] * scale : T(0);
+            args.out[i] = kept(args, first + static_cast<std::uint64_t>(c)) ? args.x[i] * scale : T(0);
         }
     }
 }
 
 template struct BiasDropoutAdd<float>;
 template struct BiasDropoutAdd<double>;
-template struct DropoutBackward<float>;
-template struct DropoutBackward<double>;
+template struct Dropout<float>;
+template struct Dropout<double>;
 
 } // namespace gdt::kernels

@@ -11,8 +11,7 @@ namespace gdt::kernels {
 // every layout over ranks drops the same elements, and a replay of a graph, which reads *firstSample, others
 // than the replay before. Row r of the buffers is row firstRow + r of this rank's part of the sequence.
 template <class T> struct BiasDropoutAdd {
-    static constexpr const char* kName
-        = nameFor<T>("bias_dropout_add_f64", "bias_dropout_add_f32", "bias_dropout_add_bf16");
+    static constexpr const char* kName = nameOf<"bias_dropout_add", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* residual;
@@ -29,14 +28,13 @@ template <class T> struct BiasDropoutAdd {
     static void host(const Args& args);
 };
 
-// dbranch = keep(dout) / (1 - rate), with the mask of the forward pass.
-template <class T> struct DropoutBackward {
-    static constexpr const char* kName
-        = nameFor<T>("dropout_backward_f64", "dropout_backward_f32", "dropout_backward_bf16");
+// out = keep(x) / (1 - rate), and so its own backward pass; out may be x.
+template <class T> struct Dropout {
+    static constexpr const char* kName = nameOf<"dropout", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
-        const T* dout;
-        T* dbranch;
+        const T* x;
+        T* out;
         const std::int64_t* firstSample;
         std::int64_t rows, columns, batch, firstRow;
         std::int64_t seqLen;

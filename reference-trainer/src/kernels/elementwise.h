@@ -7,8 +7,7 @@ namespace gdt::kernels {
 
 // out = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the tanh form of GPT-2.
 template <class T> struct GeluForward {
-    static constexpr const char* kName
-        = nameFor<T>("gelu_forward_f64", "gelu_forward_f32", "gelu_forward_bf16");
+    static constexpr const char* kName = nameOf<"gelu_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
@@ -20,8 +19,7 @@ template <class T> struct GeluForward {
 
 // dx = dout * gelu'(x); dx may be dout.
 template <class T> struct GeluBackward {
-    static constexpr const char* kName
-        = nameFor<T>("gelu_backward_f64", "gelu_backward_f32", "gelu_backward_bf16");
+    static constexpr const char* kName = nameOf<"gelu_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
@@ -34,8 +32,7 @@ template <class T> struct GeluBackward {
 
 // out = a + b.
 template <class T> struct ResidualAdd {
-    static constexpr const char* kName
-        = nameFor<T>("residual_add_f64", "residual_add_f32", "residual_add_bf16");
+    static constexpr const char* kName = nameOf<"residual_add", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* a;
@@ -48,8 +45,7 @@ template <class T> struct ResidualAdd {
 
 // dbias[j] += sum over rows of dy[row,j], rows in order.
 template <class T> struct BiasBackward {
-    static constexpr const char* kName
-        = nameFor<T>("bias_backward_f64", "bias_backward_f32", "bias_backward_bf16");
+    static constexpr const char* kName = nameOf<"bias_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* dy;
@@ -61,8 +57,7 @@ template <class T> struct BiasBackward {
 
 // out[i] = x[i], rounded to nearest where T is the narrower type.
 template <class T> struct RoundValues {
-    static constexpr const char* kName
-        = nameFor<T>("round_values_f64", "round_values_f32", "round_values_bf16");
+    static constexpr const char* kName = nameOf<"round_values", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const Wide<T>* x;
@@ -75,7 +70,7 @@ template <class T> struct RoundValues {
 // values[i] = mean + deviation * normal(seed, parameter, firstIndex + i): the element's *global* index is the
 // counter, so a shard of a parameter gets exactly the numbers of its part of the whole.
 template <class T> struct InitNormal {
-    static constexpr const char* kName = nameFor<T>("init_normal_f64", "init_normal_f32", "init_normal_bf16");
+    static constexpr const char* kName = nameOf<"init_normal", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* values;

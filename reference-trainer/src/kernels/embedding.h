@@ -7,8 +7,7 @@ namespace gdt::kernels {
 
 // out[row,:] = table[tokens[row],:].
 template <class T> struct EmbeddingForward {
-    static constexpr const char* kName
-        = nameFor<T>("embedding_forward_f64", "embedding_forward_f32", "embedding_forward_bf16");
+    static constexpr const char* kName = nameOf<"embedding_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
@@ -22,8 +21,7 @@ template <class T> struct EmbeddingForward {
 // dtable[tokens[row],:] += dout[row,:], rows in order: a token that occurs twice is added twice in that
 // order.
 template <class T> struct EmbeddingBackward {
-    static constexpr const char* kName
-        = nameFor<T>("embedding_backward_f64", "embedding_backward_f32", "embedding_backward_bf16");
+    static constexpr const char* kName = nameOf<"embedding_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
@@ -39,7 +37,7 @@ template <class T> struct EmbeddingBackward {
 // sequence; seqLen counts the positions of this rank. direction +1 forward, -1
 // backward (the inverse rotation is the transpose, so the same kernel carries the gradient).
 template <class T> struct Rotary {
-    static constexpr const char* kName = nameFor<T>("rotary_f64", "rotary_f32", "rotary_bf16");
+    static constexpr const char* kName = nameOf<"rotary", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* qkv;

@@ -11,8 +11,7 @@ namespace gdt::kernels {
 // C is the type of c; gradients of parameters are wider than what they are made from.
 template <class T, class C = T> struct Gemm {
     static_assert(std::is_same_v<C, T> || std::is_same_v<C, Wide<T>>);
-    static constexpr const char* kName
-        = std::is_same_v<C, T> ? nameFor<T>("gemm_f64", "gemm_f32", "gemm_bf16") : "gemm_bf16_f32";
+    static constexpr const char* kName = std::is_same_v<C, T> ? nameOf<"gemm", T>() : nameOf<"gemm", T, C>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* a;

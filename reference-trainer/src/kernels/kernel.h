@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace gdt::kernels {
@@ -15,24 +19,53 @@ namespace gdt::kernels {
 struct BFloat16 {
     std::uint16_t bits; ///< upper half of a float
 };
+struct Float16 {
+    std::uint16_t bits; ///< IEEE 754 binary16
+};
 
-template <class T> using Wide = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
+template <class T> inline constexpr bool isNarrow = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
+
+template <class T> using Wide = std::conditional_t<isNarrow<T>, float, T>;
 
 /// The host computes in float and double only.
 template <class T> inline constexpr bool onHost = std::is_same_v<T, Wide<T>>;
 
-/// Which number format a kernel works on, as the end of its name.
-enum class Format { F64, F32, BF16 };
-
-template <class T> constexpr Format formatOf() {
-    static_assert(std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, BFloat16>);
-    return std::is_same_v<T, double> ? Format::F64 : std::is_same_v<T, float> ? Format::F32 : Format::BF16;
+/// The end of a kernel's name for its number format.
+template <class T> constexpr std::string_view formatSuffix() {
+    if constexpr (std::is_same_v<T, double>) {
+        return "_f64";
+    } else if constexpr (std::is_same_v<T, float>) {
+        return "_f32";
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
+        return "_bf16";
+    } else {
+        static_assert(std::is_same_v<T, Float16>);
+        return "_f16";
+    }
 }
 
-/// This picks the name of a kernel by its element type.
-template <class T> constexpr const char* nameFor(const char* f64, const char* f32, const char* bf16) {
-    constexpr Format format = formatOf<T>();
-    return format == Format::F64 ? f64 : format == Format::F32 ? f32 : bf16;
+/// A string literal as a template argument.
+template <std::size_t N> struct Word {
+    char text[N];
+    constexpr Word(const char (&literal)[N]) { std::copy_n(literal, N, text); }
+};
+
+namespace detail {
+
+template <Word kBase, class... T> constexpr auto joinName() {
+    std::array<char, sizeof(kBase.text) + (formatSuffix<T>().size() + ...)> name{};
+    auto end = std::copy_n(kBase.text, sizeof(kBase.text) - 1, name.begin());
+    ((end = std::copy(formatSuffix<T>().begin(), formatSuffix<T>().end(), end)), ...);
+    return name;
+}
+
+template <Word kBase, class... T> inline constexpr auto kJoinedName = joinName<kBase, T...>();
+
+} // namespace detail
+
+/// The name of a kernel for element types: nameOf<"gemm", BFloat16, float>() is "gemm_bf16_f32".
+template <Word kBase, class... T> constexpr const char* nameOf() {
+    return detail::kJoinedName<kBase, T...>.data();
 }
 
 } // namespace gdt::kernels

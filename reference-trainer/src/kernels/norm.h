@@ -8,8 +8,7 @@ namespace gdt::kernels {
 // Layer norm over the last dimension: out = (x - mean) * rstd * gain + bias, the variance is the biased one.
 // mean[rows] and rstd[rows] are kept for the backward pass.
 template <class T> struct LayerNormForward {
-    static constexpr const char* kName
-        = nameFor<T>("layer_norm_forward_f64", "layer_norm_forward_f32", "layer_norm_forward_bf16");
+    static constexpr const char* kName = nameOf<"layer_norm_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
@@ -26,8 +25,7 @@ template <class T> struct LayerNormForward {
 
 // dx += gradient: the residual branch has already left its share there. dgain and dbias accumulate.
 template <class T> struct LayerNormBackward {
-    static constexpr const char* kName
-        = nameFor<T>("layer_norm_backward_f64", "layer_norm_backward_f32", "layer_norm_backward_bf16");
+    static constexpr const char* kName = nameOf<"layer_norm_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
@@ -45,8 +43,7 @@ template <class T> struct LayerNormBackward {
 
 // Root-mean-square norm: out = x * rstd * gain with rstd = 1 / sqrt(mean(x^2) + epsilon).
 template <class T> struct RmsNormForward {
-    static constexpr const char* kName
-        = nameFor<T>("rms_norm_forward_f64", "rms_norm_forward_f32", "rms_norm_forward_bf16");
+    static constexpr const char* kName = nameOf<"rms_norm_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
@@ -61,8 +58,7 @@ template <class T> struct RmsNormForward {
 
 // dx += gradient, dgain accumulates, as for the layer norm.
 template <class T> struct RmsNormBackward {
-    static constexpr const char* kName
-        = nameFor<T>("rms_norm_backward_f64", "rms_norm_backward_f32", "rms_norm_backward_bf16");
+    static constexpr const char* kName = nameOf<"rms_norm_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;

@@ -21,8 +21,7 @@ struct LearningRateSchedule {
 
 // state->gradSquares = (or, with `add`, +=) sum of squares of all gradients, in double and in index order.
 template <class T> struct SumOfSquares {
-    static constexpr const char* kName
-        = nameFor<T>("sum_of_squares_f64", "sum_of_squares_f32", "sum_of_squares_bf16");
+    static constexpr const char* kName = nameOf<"sum_of_squares", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* values;
@@ -49,7 +48,7 @@ struct ClipCoefficient {
 // is narrow, `parameters` is the wide master copy and `rounded` what the model computes with; else rounded is
 // null.
 template <class T> struct AdamW {
-    static constexpr const char* kName = nameFor<T>("adamw_f64", "adamw_f32", "adamw_bf16");
+    static constexpr const char* kName = nameOf<"adamw", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         Wide<T>* parameters;

@@ -12,8 +12,7 @@ namespace gdt::kernels {
 // already at the first query) the log of their sums of exp; with `merge` the new keys join them in the stable
 // form out += sigmoid(new - old) * (block - out), else both start here.
 template <class T> struct RingAttentionForward {
-    static constexpr const char* kName = nameFor<T>(
-        "ring_attention_forward_f64", "ring_attention_forward_f32", "ring_attention_forward_bf16");
+    static constexpr const char* kName = nameOf<"ring_attention_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* q;
@@ -22,6 +21,13 @@ template <class T> struct RingAttentionForward {
         Wide<T>* logSums;
         std::int64_t queries, keys, batch, heads, headSize, qStep, logSumsStep;
         bool causal, merge;
+        // Dropout of the probabilities, kernels/attention_mask.h.
+        double dropout = 0;
+        std::uint64_t seed = 0, stream = 0;
+        const std::int64_t* firstSample = nullptr;
+        std::int64_t firstHead = 0, allHeads = 0, wholeLen = 0;
+        std::int64_t firstQuery = 0; // local position of query 0
+        std::int64_t chunk = 0, queryFirst0 = 0, queryFirst1 = 0, keyFirst0 = 0, keyFirst1 = 0;
     };
     static void host(const Args& args);
 };
@@ -29,8 +35,7 @@ template <class T> struct RingAttentionForward {
 // Adds this block's part to dq[queries * batch, heads * headSize] and dkv[keys * batch, 2 * heads *
 // headSize]. logSums are the final ones; rowSums[batch, heads, ...] the sums of dout * out of each row.
 template <class T> struct RingAttentionBackward {
-    static constexpr const char* kName = nameFor<T>(
-        "ring_attention_backward_f64", "ring_attention_backward_f32", "ring_attention_backward_bf16");
+    static constexpr const char* kName = nameOf<"ring_attention_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* q;
@@ -42,14 +47,20 @@ template <class T> struct RingAttentionBackward {
         Wide<T>* dkv;
         std::int64_t queries, keys, batch, heads, headSize, qStep, logSumsStep;
         bool causal;
+        // Dropout of the probabilities, kernels/attention_mask.h.
+        double dropout = 0;
+        std::uint64_t seed = 0, stream = 0;
+        const std::int64_t* firstSample = nullptr;
+        std::int64_t firstHead = 0, allHeads = 0, wholeLen = 0;
+        std::int64_t firstQuery = 0; // local position of query 0
+        std::int64_t chunk = 0, queryFirst0 = 0, queryFirst1 = 0, keyFirst0 = 0, keyFirst1 = 0;
     };
     static void host(const Args& args);
 };
 
 // rowSums[batch, heads, seqLen] = sum over a head's columns of dout * out.
 template <class T> struct AttentionRowSums {
-    static constexpr const char* kName
-        = nameFor<T>("attention_row_sums_f64", "attention_row_sums_f32", "attention_row_sums_bf16");
+    static constexpr const char* kName = nameOf<"attention_row_sums", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/philox.h"
+
 #include <cstdint>
 
 namespace gdt::kernels {
@@ -14,7 +16,7 @@ struct SequenceShard {
 };
 
 /// Position in the whole sequence of local position t.
-constexpr std::int64_t globalPosition(
+GDT_HOST_DEVICE constexpr std::int64_t globalPosition(
     std::int64_t t, std::int64_t chunk, std::int64_t first0, std::int64_t first1) {
     if (chunk == 0) {
         return t;

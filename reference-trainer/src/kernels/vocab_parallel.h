@@ -9,8 +9,7 @@ namespace gdt::kernels {
 
 // out[row,:] = table[tokens[row] - firstToken,:], or 0 for a token of another rank.
 template <class T> struct VocabEmbeddingForward {
-    static constexpr const char* kName = nameFor<T>(
-        "vocab_embedding_forward_f64", "vocab_embedding_forward_f32", "vocab_embedding_forward_bf16");
+    static constexpr const char* kName = nameOf<"vocab_embedding_forward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
@@ -23,8 +22,7 @@ template <class T> struct VocabEmbeddingForward {
 
 // dtable[tokens[row] - firstToken,:] += dout[row,:] for own tokens, rows in order.
 template <class T> struct VocabEmbeddingBackward {
-    static constexpr const char* kName = nameFor<T>(
-        "vocab_embedding_backward_f64", "vocab_embedding_backward_f32", "vocab_embedding_backward_bf16");
+    static constexpr const char* kName = nameOf<"vocab_embedding_backward", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
@@ -37,8 +35,7 @@ template <class T> struct VocabEmbeddingBackward {
 
 // maxima[row] = largest of this rank's logits.
 template <class T> struct VocabMaximum {
-    static constexpr const char* kName
-        = nameFor<T>("vocab_maximum_f64", "vocab_maximum_f32", "vocab_maximum_bf16");
+    static constexpr const char* kName = nameOf<"vocab_maximum", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* logits;
@@ -51,7 +48,7 @@ template <class T> struct VocabMaximum {
 // With the maxima over all ranks: sums[row] = logit of the target minus the maximum, 0 when another rank
 // holds it; sums[rows + row] = sum of exp(logit - maximum).
 template <class T> struct VocabSums {
-    static constexpr const char* kName = nameFor<T>("vocab_sums_f64", "vocab_sums_f32", "vocab_sums_bf16");
+    static constexpr const char* kName = nameOf<"vocab_sums", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* logits;
@@ -66,8 +63,7 @@ template <class T> struct VocabSums {
 // With the sums over all ranks: losses[row] = -log softmax(logits)[target], and logits are overwritten by
 // their gradient (softmax - onehot) * weight * state->lossScale.
 template <class T> struct VocabCrossEntropy {
-    static constexpr const char* kName
-        = nameFor<T>("vocab_cross_entropy_f64", "vocab_cross_entropy_f32", "vocab_cross_entropy_bf16");
+    static constexpr const char* kName = nameOf<"vocab_cross_entropy", T>();
     static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* logits;

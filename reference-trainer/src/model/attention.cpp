@@ -6,6 +6,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/ring_attention.h"
+#include "model/random_streams.h"
 
 namespace gdt::model {
 
@@ -39,15 +40,49 @@ template <class T> Status Attention<T>::rotate(const Pass& pass, T* qkv, double 
 }
 
 template <class T> Status Attention<T>::attend(const Pass& pass, const Slot& slot) const {
-    return pass.stream.template launch<kernels::AttentionForward<T>>(gridFor(pass.rows() * m_sizes.width()),
-        {slot.qkv, slot.output, slot.logSums, pass.shape.seqLen, pass.shape.batch, m_sizes.heads,
-            m_sizes.headSize});
+    typename kernels::AttentionForward<T>::Args args{slot.qkv, slot.output, slot.logSums, pass.shape.seqLen,
+        pass.shape.batch, m_sizes.heads, m_sizes.headSize};
+    drop(args, pass, slot);
+    return pass.stream.template launch<kernels::AttentionForward<T>>(
+        gridFor(pass.rows() * m_sizes.width()), args);
 }
 
 template <class T> Status Attention<T>::attendBackward(const Pass& pass, const Slot& slot) const {
-    return pass.stream.template launch<kernels::AttentionBackward<T>>(gridFor(pass.rows() * m_sizes.width()),
-        {slot.qkv, slot.output, slot.logSums, m_scratch.heads, m_scratch.wide, m_scratch.rowSums,
-            pass.shape.seqLen, pass.shape.batch, m_sizes.heads, m_sizes.headSize});
+    typename kernels::AttentionBackward<T>::Args args{slot.qkv, slot.output, slot.logSums, m_scratch.heads,
+        m_scratch.wide, m_scratch.rowSums, pass.shape.seqLen, pass.shape.batch, m_sizes.heads,
+        m_sizes.headSize};
+    drop(args, pass, slot);
+    return pass.stream.template launch<kernels::AttentionBackward<T>>(
+        gridFor(pass.rows() * m_sizes.width()), args);
+}
+
+template <class T>
+template <class Args>
+void Attention<T>::drop(Args& args, const Pass& pass, const Slot& slot) const {
+    args.dropout = m_config.attentionDropout;
+    args.seed = m_config.dropoutSeed;
+    args.stream = attentionDropoutStream(m_layer);
+    args.firstSample = slot.firstSample;
+    args.firstHead = m_sizes.heads * m_parallel.tensor.rank;
+    args.allHeads = m_config.heads;
+    args.wholeLen = pass.seqLen;
+}
+
+// The keys of a hop are those of the rank where they started.
+template <class T>
+template <class Args>
+void Attention<T>::dropHop(
+    Args& args, const Pass& pass, const Slot& slot, const Block& block, int hop) const {
+    const parallel::ContextGroup& ring = m_parallel.context;
+    const kernels::SequenceShard queries = ring.shard(pass.seqLen);
+    const kernels::SequenceShard keys = ring.shardOf((ring.rank + ring.size - hop) % ring.size, pass.seqLen);
+    drop(args, pass, slot);
+    args.firstQuery = block.firstQuery;
+    args.chunk = queries.chunk;
+    args.queryFirst0 = queries.first0;
+    args.queryFirst1 = queries.first1;
+    args.keyFirst0 = keys.first0;
+    args.keyFirst1 = keys.first1;
 }
 
 // --- ring, forward ---
@@ -97,12 +132,13 @@ template <class T> Status Attention<T>::attendHop(const Pass& pass, const Slot& 
     const Block block = blockOf(pass, hop);
     const std::int64_t firstRow = block.firstQuery * pass.shape.batch;
     if (block.queries > 0) {
+        typename kernels::RingAttentionForward<T>::Args args{slot.qkv + firstRow * 3 * m_sizes.width(),
+            m_scratch.keyValues[hop % 2], m_scratch.ringOutput + firstRow * m_sizes.width(),
+            slot.logSums + block.firstQuery, block.queries, block.keys, pass.shape.batch, m_sizes.heads,
+            m_sizes.headSize, 3 * m_sizes.width(), pass.shape.seqLen, block.causal, hop > 0};
+        dropHop(args, pass, slot, block, hop);
         GDT_TRY(pass.stream.template launch<kernels::RingAttentionForward<T>>(
-            gridFor(pass.rows() * m_sizes.width()),
-            {slot.qkv + firstRow * 3 * m_sizes.width(), m_scratch.keyValues[hop % 2],
-                m_scratch.ringOutput + firstRow * m_sizes.width(), slot.logSums + block.firstQuery,
-                block.queries, block.keys, pass.shape.batch, m_sizes.heads, m_sizes.headSize,
-                3 * m_sizes.width(), pass.shape.seqLen, block.causal, hop > 0}));
+            gridFor(pass.rows() * m_sizes.width()), args));
     }
     return join(pass);
 }
@@ -152,12 +188,14 @@ template <class T> Status Attention<T>::attendHopBackward(const Pass& pass, cons
     const std::int64_t firstRow = block.firstQuery * pass.shape.batch;
     const std::int64_t width = m_sizes.width();
     if (block.queries > 0) {
-        GDT_TRY(pass.stream.template launch<kernels::RingAttentionBackward<T>>(gridFor(pass.rows() * width),
-            {slot.qkv + firstRow * 3 * width, m_scratch.keyValues[hop % 2],
-                m_scratch.heads + firstRow * width, slot.logSums + block.firstQuery,
-                m_scratch.rowSums + block.firstQuery, m_scratch.queryGradient + firstRow * width,
-                m_scratch.keyValueGradients[hop % 2], block.queries, block.keys, pass.shape.batch,
-                m_sizes.heads, m_sizes.headSize, 3 * width, pass.shape.seqLen, block.causal}));
+        typename kernels::RingAttentionBackward<T>::Args args{slot.qkv + firstRow * 3 * width,
+            m_scratch.keyValues[hop % 2], m_scratch.heads + firstRow * width, slot.logSums + block.firstQuery,
+            m_scratch.rowSums + block.firstQuery, m_scratch.queryGradient + firstRow * width,
+            m_scratch.keyValueGradients[hop % 2], block.queries, block.keys, pass.shape.batch, m_sizes.heads,
+            m_sizes.headSize, 3 * width, pass.shape.seqLen, block.causal};
+        dropHop(args, pass, slot, block, hop);
+        GDT_TRY(pass.stream.template launch<kernels::RingAttentionBackward<T>>(
+            gridFor(pass.rows() * width), args));
     }
     return join(pass);
 }

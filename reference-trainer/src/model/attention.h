@@ -18,12 +18,16 @@ public:
         T* qkv = nullptr; ///< [rows, 3 * width]
         T* output = nullptr; ///< [rows, width]
         Wide* logSums = nullptr; ///< [batch, heads, seqLen]
+        const std::int64_t* firstSample = nullptr; ///< number of the micro-batch's first sample
     };
 
     Attention(const ModelConfig& config, const parallel::ModelParallel& parallel, const LocalSizes& sizes,
         const Scratch<T>& scratch, std::int64_t layer);
 
     void plan(BufferPlan& plan, int slots);
+    void connect(int slot, const std::int64_t* firstSample) {
+        m_slots[static_cast<std::size_t>(slot)].firstSample = firstSample;
+    }
     [[nodiscard]] const Slot& slot(int index) const { return m_slots[static_cast<std::size_t>(index)]; }
 
     /// From slot.qkv to slot.output.
@@ -50,6 +54,10 @@ private:
         std::int64_t firstQuery = 0, queries = 0, keys = 0;
         bool causal = false;
     };
+    /// Fills in the dropout of a kernel's arguments.
+    template <class Args> void drop(Args& args, const Pass& pass, const Slot& slot) const;
+    template <class Args>
+    void dropHop(Args& args, const Pass& pass, const Slot& slot, const Block& block, int hop) const;
     [[nodiscard]] Block blockOf(const Pass& pass, int hop) const;
 
     const ModelConfig& m_config;

@@ -2,6 +2,7 @@
 #include "model/branch.h"
 
 #include "kernels/dropout.h"
+#include "model/random_streams.h"
 
 namespace gdt::model {
 
@@ -10,7 +11,6 @@ using runtime::Status;
 namespace {
 
 constexpr double kInitDeviation = 0.02;
-constexpr std::uint64_t kDropoutStream = 0x64726f70000000; // keeps masks apart from every other random number
 
 } // namespace
 
@@ -20,7 +20,7 @@ Branch<T>::Branch(const ModelConfig& config, const parallel::ModelParallel& para
     : m_config(config)
     , m_parallel(parallel)
     , m_scratch(scratch)
-    , m_dropoutStream(kDropoutStream + static_cast<std::uint64_t>(2 * layer + branch)) { }
+    , m_dropoutStream(branchDropoutStream(layer, branch)) { }
 
 template <class T>
 void Branch<T>::declare(
@@ -106,7 +106,7 @@ Status Branch<T>::beginBackward(const Pass& pass, const T* gradient, const std::
     const std::int64_t rows = pass.shardRows();
     if (m_config.dropout > 0) {
         const kernels::SequenceShard shard = m_parallel.context.shard(pass.seqLen);
-        GDT_TRY(pass.stream.template launch<kernels::DropoutBackward<T>>(gridFor(rows * m_config.hidden),
+        GDT_TRY(pass.stream.template launch<kernels::Dropout<T>>(gridFor(rows * m_config.hidden),
             {gradient, m_scratch.branchGradient, firstSample, rows, m_config.hidden, pass.shape.batch,
                 tensor.firstShardRow(pass.rows()), pass.seqLen, shard.chunk, shard.first0, shard.first1,
                 m_config.dropoutSeed, m_dropoutStream, m_config.dropout}));

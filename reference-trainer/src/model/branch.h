@@ -13,7 +13,7 @@ template <class T> class Branch {
 public:
     struct Shape {
         std::int64_t inner = 0; ///< outputs of the first linear on this rank
-        std::int64_t innerBlocks = 1; ///< 3 for queries, keys and values
+        std::int64_t innerBlocks = 1; ///< 3 for queries, keys and values, 2 for gates and values
         std::int64_t middle = 0; ///< inputs of the second linear on this rank
         double lastDeviation = 0; ///< of the second linear's initial values
     };

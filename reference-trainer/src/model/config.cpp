@@ -15,6 +15,9 @@ std::string ModelConfig::problem() const {
         return "--hidden / --heads is " + std::to_string(headSize())
             + ", but rotary position embedding turns pairs and needs an even number";
     }
+    if (mlpWidth < 0) {
+        return "--mlp-hidden must not be negative";
+    }
     return {};
 }
 

@@ -7,6 +7,7 @@
 namespace gdt::model {
 
 enum class NormKind { Layer, Rms };
+enum class Activation { Gelu, Swiglu };
 
 /// Shape of the model. All sizes in elements.
 struct ModelConfig {
@@ -17,13 +18,26 @@ struct ModelConfig {
     std::int64_t vocab = 8;
     bool tiedHead = true; ///< the output projection is the token embedding
     NormKind norm = NormKind::Layer;
+    Activation activation = Activation::Gelu;
+    std::int64_t mlpWidth = 0; ///< inner width of the MLP; 0: as usual for the activation
     double normEpsilon = 1e-5;
     double rotaryBase = 10000.0;
     double dropout = 0; ///< share of the elements of each residual branch that is dropped
+    double embeddingDropout = 0; ///< of the embedding's output
+    double attentionDropout = 0; ///< of the attention probabilities
     std::uint64_t dropoutSeed = 1;
 
     [[nodiscard]] std::int64_t headSize() const { return hidden / heads; }
-    [[nodiscard]] std::int64_t mlpHidden() const { return 4 * hidden; }
+    /// Inputs of the MLP's second matrix. Usually 4 * hidden; SwiGLU has three matrices instead of two, so
+    /// 8/3 * hidden, rounded up to a multiple of 64, keeps their size.
+    [[nodiscard]] std::int64_t mlpHidden() const {
+        if (mlpWidth > 0) {
+            return mlpWidth;
+        }
+        return activation == Activation::Swiglu ? (8 * hidden + 191) / 192 * 64 : 4 * hidden;
+    }
+    /// Blocks of mlpHidden() outputs of its first matrix: SwiGLU has gates and values.
+    [[nodiscard]] std::int64_t mlpBlocks() const { return activation == Activation::Swiglu ? 2 : 1; }
 
     /// Empty when the shape can be built, else one sentence that names the option to change.
     [[nodiscard]] std::string problem() const;

@@ -95,25 +95,49 @@ template <class T> void GptStage<T>::connect(int c) {
     }
 }
 
+template <class T> void GptStage<T>::embed(int c, StepList& list, StepKind kind, EmbeddingPiece piece) {
+    list.push_back({kind, -1, -1,
+        [this, c, piece](const Pass& pass, int s) { return piece(*m_embedding, pass, this->slot(c, s)); }});
+}
+
+template <class T> void GptStage<T>::listEmbedding(int c, StepList& list) {
+    using Embedding = EmbeddingEnd<T>;
+    embed(c, list, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+        return e.lookUp(pass, slot.tokens, slot.input);
+    });
+    if (m_parallel.tensor.parallel()) {
+        embed(c, list, StepKind::TensorComm, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+            return e.reduce(pass, slot.input);
+        });
+    }
+    if (m_config.embeddingDropout > 0) {
+        embed(c, list, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+            return e.drop(pass, slot.input, slot.firstSample);
+        });
+    }
+}
+
+template <class T> void GptStage<T>::listEmbeddingBackward(int c, StepList& list) {
+    using Embedding = EmbeddingEnd<T>;
+    if (m_config.embeddingDropout > 0) {
+        embed(c, list, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+            return e.drop(pass, slot.gradient, slot.firstSample);
+        });
+    }
+    if (m_parallel.tensor.shards()) {
+        embed(c, list, StepKind::TensorComm, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+            return e.gatherGradient(pass, slot.gradient);
+        });
+    }
+    embed(c, list, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
+        return e.backward(pass, slot.tokens, slot.gradient);
+    });
+}
+
 template <class T> void GptStage<T>::listSteps(int c) {
     Chunk& chunk = m_chunks[static_cast<std::size_t>(c)];
-    const parallel::TensorGroup& tensor = m_parallel.tensor;
-    const auto embed = [&](StepList& list, StepKind kind, auto piece) {
-        list.push_back({kind, -1, -1, [this, c, piece](const Pass& pass, int s) {
-                            return piece(*m_embedding, pass, this->slot(c, s));
-                        }});
-    };
-    using Embedding = EmbeddingEnd<T>;
     if (m_plan.first(c)) {
-        embed(chunk.forward, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
-            return e.lookUp(pass, slot.tokens, slot.input);
-        });
-        if (tensor.parallel()) {
-            embed(chunk.forward, StepKind::TensorComm,
-                [](const Embedding& e, const Pass& pass, const Slot& slot) {
-                    return e.reduce(pass, slot.input);
-                });
-        }
+        listEmbedding(c, chunk.forward);
     }
     for (const auto& layer : chunk.layers) {
         layer->forwardSteps(chunk.forward);
@@ -126,15 +150,7 @@ template <class T> void GptStage<T>::listSteps(int c) {
         chunk.layers[i]->backwardSteps(chunk.backward);
     }
     if (m_plan.first(c)) {
-        if (tensor.shards()) {
-            embed(chunk.backward, StepKind::TensorComm,
-                [](const Embedding& e, const Pass& pass, const Slot& slot) {
-                    return e.gatherGradient(pass, slot.gradient);
-                });
-        }
-        embed(chunk.backward, StepKind::Compute, [](const Embedding& e, const Pass& pass, const Slot& slot) {
-            return e.backward(pass, slot.tokens, slot.gradient);
-        });
+        listEmbeddingBackward(c, chunk.backward);
     }
 }
 

@@ -71,6 +71,10 @@ private:
     void planBuffers();
     void connect(int chunk);
     void listSteps(int chunk);
+    using EmbeddingPiece = runtime::Status (*)(const EmbeddingEnd<T>&, const Pass&, const Slot&);
+    void embed(int chunk, StepList& list, StepKind kind, EmbeddingPiece piece);
+    void listEmbedding(int chunk, StepList& list);
+    void listEmbeddingBackward(int chunk, StepList& list);
 
     ModelConfig m_config;
     const parallel::ModelParallel& m_parallel;

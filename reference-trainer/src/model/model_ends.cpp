@@ -2,8 +2,10 @@
 #include "model/model_ends.h"
 
 #include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/vocab_parallel.h"
+#include "model/random_streams.h"
 #include "model/transformer_layer.h"
 
 namespace gdt::model {
@@ -61,6 +63,16 @@ template <class T> Status EmbeddingEnd<T>::reduce(const Pass& pass, T* out) cons
     GDT_TRY(tensor.shards() ? tensor.scatter(pass.stream, m_scratch.narrow, out, count)
                             : tensor.allReduce(pass.stream, out, count, comm::ReduceOp::Sum));
     return tensor.join(pass.stream);
+}
+
+template <class T>
+Status EmbeddingEnd<T>::drop(const Pass& pass, T* x, const std::int64_t* firstSample) const {
+    const std::int64_t rows = pass.shardRows();
+    const kernels::SequenceShard shard = m_parallel.context.shard(pass.seqLen);
+    return pass.stream.template launch<kernels::Dropout<T>>(gridFor(rows * m_config.hidden),
+        {x, x, firstSample, rows, m_config.hidden, pass.shape.batch,
+            m_parallel.tensor.firstShardRow(pass.rows()), pass.seqLen, shard.chunk, shard.first0,
+            shard.first1, m_config.dropoutSeed, kEmbeddingDropoutStream, m_config.embeddingDropout});
 }
 
 template <class T> Status EmbeddingEnd<T>::gatherGradient(const Pass& pass, const T* gradient) const {

@@ -18,6 +18,8 @@ public:
     /// From tokens to `out` [shardRows, hidden], in one or two pieces.
     runtime::Status lookUp(const Pass& pass, const std::int32_t* tokens, T* out) const;
     runtime::Status reduce(const Pass& pass, T* out) const;
+    /// Drops elements of `x` [shardRows, hidden], of the output or of its gradient, in place.
+    runtime::Status drop(const Pass& pass, T* x, const std::int64_t* firstSample) const;
     /// With sequence parallel, before backward(): gathers the gradient.
     runtime::Status gatherGradient(const Pass& pass, const T* gradient) const;
     runtime::Status backward(const Pass& pass, const std::int32_t* tokens, const T* gradient) const;

@@ -5,6 +5,8 @@
 #include "model/config.h"
 #include "parallel/model_parallel.h"
 
+#include <algorithm>
+
 namespace gdt::model {
 
 /// Sizes of the model's tensors on this rank.
@@ -16,11 +18,14 @@ struct LocalSizes {
         , heads(config.heads / parallel.tensor.size)
         , headSize(config.headSize())
         , mlpHidden(config.mlpHidden() / parallel.tensor.size)
+        , fc1(config.mlpBlocks() * mlpHidden)
         , vocab(config.vocab / parallel.tensor.size)
         , firstToken(vocab * parallel.tensor.rank) { }
 
     std::int64_t rows, shardRows; ///< of the longest micro-batch, see Pass
-    std::int64_t hidden, heads, headSize, mlpHidden, vocab, firstToken;
+    std::int64_t hidden, heads, headSize;
+    std::int64_t mlpHidden, fc1; ///< inputs of the MLP's second linear, outputs of its first one
+    std::int64_t vocab, firstToken;
 
     [[nodiscard]] std::int64_t width() const { return heads * headSize; } ///< of this rank's heads
 };
@@ -32,7 +37,8 @@ template <class T> struct Scratch {
 
     T* narrow = nullptr; ///< [rows, hidden]
     T* branchGradient = nullptr; ///< [shardRows, hidden]
-    T* wide = nullptr; ///< [rows, 4 * hidden / ranks], also the gradient of queries, keys and values
+    T* wide = nullptr; ///< [rows, fc1], also the gradient of queries, keys and values
+    T* gated = nullptr; ///< [rows, mlpHidden], gradient of the product of gates and values; SwiGLU
     T* heads = nullptr; ///< [rows, hidden / ranks], gradient of the attention's output
     Wide* rowSums = nullptr; ///< [batch, heads, seqLen]
     T* shard = nullptr; ///< [shardRows, hidden]; sequence parallel
@@ -47,7 +53,10 @@ template <class T> struct Scratch {
     void plan(BufferPlan& plan, const LocalSizes& sizes, const parallel::ModelParallel& parallel) {
         plan.want(&narrow, sizes.rows * sizes.hidden);
         plan.want(&branchGradient, sizes.shardRows * sizes.hidden);
-        plan.want(&wide, sizes.rows * sizes.mlpHidden);
+        plan.want(&wide, sizes.rows * std::max(sizes.fc1, 3 * sizes.width()));
+        if (sizes.fc1 > sizes.mlpHidden) {
+            plan.want(&gated, sizes.rows * sizes.mlpHidden);
+        }
         plan.want(&heads, sizes.rows * sizes.width());
         plan.want(&rowSums, sizes.rows * sizes.heads);
         if (parallel.tensor.shards()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/transformer_layer.h"
 
+#include "kernels/swiglu.h"
+
 #include <cmath>
 
 namespace gdt::model {
@@ -29,8 +31,8 @@ TransformerLayer<T>::TransformerLayer(const ModelConfig& config, const parallel:
     const std::uint64_t id = 1 + static_cast<std::uint64_t>(index) * kIds;
     m_attentionBranch.declare(
         layout, {name, "norm1", "qkv", "project"}, id, {3 * sizes.width(), 3, sizes.width(), last});
-    m_mlpBranch.declare(
-        layout, {name, "norm2", "fc1", "fc2"}, id + 6, {sizes.mlpHidden, 1, sizes.mlpHidden, last});
+    m_mlpBranch.declare(layout, {name, "norm2", "fc1", "fc2"}, id + 6,
+        {sizes.fc1, config.mlpBlocks(), sizes.mlpHidden, last});
 }
 
 template <class T> void TransformerLayer<T>::plan(BufferPlan& plan, int slots) {
@@ -44,8 +46,8 @@ template <class T> void TransformerLayer<T>::plan(BufferPlan& plan, int slots) {
         plan.want(&slot.normed2, m_sizes.rows * m_sizes.hidden);
         plan.want(&slot.middle, m_sizes.shardRows * m_sizes.hidden);
         plan.want(&slot.output, m_sizes.shardRows * m_sizes.hidden);
-        plan.want(&slot.fc1, m_sizes.rows * m_sizes.mlpHidden);
-        plan.want(&slot.gelu, m_sizes.rows * m_sizes.mlpHidden);
+        plan.want(&slot.fc1, m_sizes.rows * m_sizes.fc1);
+        plan.want(&slot.active, m_sizes.rows * m_sizes.mlpHidden);
     }
 }
 
@@ -59,6 +61,7 @@ template <class T>
 void TransformerLayer<T>::connect(int slot, const Residual<T>& residual, const std::int64_t* firstSample) {
     m_slots[static_cast<std::size_t>(slot)].residual = residual;
     m_slots[static_cast<std::size_t>(slot)].firstSample = firstSample;
+    m_attention.connect(slot, firstSample);
 }
 
 template <class T> void TransformerLayer<T>::add(StepList& list, StepKind kind, Piece piece) {
@@ -123,10 +126,18 @@ template <class T> Status TransformerLayer<T>::gatherNormed2(const Pass& pass, c
 }
 
 template <class T> Status TransformerLayer<T>::mlp(const Pass& pass, const Slot& s, int) {
-    const std::int64_t wide = pass.rows() * m_sizes.mlpHidden;
     GDT_TRY(m_mlpBranch.first().forward(pass, s.normed2, s.fc1));
-    GDT_TRY(pass.stream.template launch<kernels::GeluForward<T>>(gridFor(wide), {s.fc1, s.gelu, wide}));
-    return m_mlpBranch.last().forward(pass, s.gelu, m_scratch.narrow);
+    GDT_TRY(activate(pass, s));
+    return m_mlpBranch.last().forward(pass, s.active, m_scratch.narrow);
+}
+
+template <class T> Status TransformerLayer<T>::activate(const Pass& pass, const Slot& s) const {
+    const std::int64_t count = pass.rows() * m_sizes.mlpHidden;
+    if (m_config.activation == Activation::Swiglu) {
+        return pass.stream.template launch<kernels::SwigluForward<T>>(
+            gridFor(count), {s.fc1, s.active, pass.rows(), m_sizes.mlpHidden});
+    }
+    return pass.stream.template launch<kernels::GeluForward<T>>(gridFor(count), {s.fc1, s.active, count});
 }
 
 template <class T> Status TransformerLayer<T>::reduceMlp(const Pass& pass, const Slot&, int) {
@@ -173,13 +184,24 @@ template <class T> Status TransformerLayer<T>::gatherMlpGradient(const Pass& pas
 }
 
 template <class T> Status TransformerLayer<T>::mlpBackward(const Pass& pass, const Slot& s, int) {
-    const std::int64_t wide = pass.rows() * m_sizes.mlpHidden;
     const T* gradient = m_mlpBranch.branchGradient(s.residual.gradient);
-    GDT_TRY(m_mlpBranch.last().backwardWeight(pass, s.gelu, gradient));
-    GDT_TRY(m_mlpBranch.last().backwardInput(pass, gradient, m_scratch.wide));
-    GDT_TRY(pass.stream.template launch<kernels::GeluBackward<T>>(
-        gridFor(wide), {s.fc1, m_scratch.wide, m_scratch.wide, wide}));
+    GDT_TRY(m_mlpBranch.last().backwardWeight(pass, s.active, gradient));
+    GDT_TRY(activateBackward(pass, s, gradient));
     return m_mlpBranch.first().backwardInput(pass, m_scratch.wide, m_scratch.narrow);
+}
+
+// From the gradient of the branch to that of the first linear's outputs, scratch.wide.
+template <class T>
+Status TransformerLayer<T>::activateBackward(const Pass& pass, const Slot& s, const T* gradient) const {
+    const std::int64_t count = pass.rows() * m_sizes.mlpHidden;
+    if (m_config.activation == Activation::Swiglu) {
+        GDT_TRY(m_mlpBranch.last().backwardInput(pass, gradient, m_scratch.gated));
+        return pass.stream.template launch<kernels::SwigluBackward<T>>(
+            gridFor(count), {s.fc1, m_scratch.gated, m_scratch.wide, pass.rows(), m_sizes.mlpHidden});
+    }
+    GDT_TRY(m_mlpBranch.last().backwardInput(pass, gradient, m_scratch.wide));
+    return pass.stream.template launch<kernels::GeluBackward<T>>(
+        gridFor(count), {s.fc1, m_scratch.wide, m_scratch.wide, count});
 }
 
 template <class T> Status TransformerLayer<T>::reduceMlpGradient(const Pass& pass, const Slot&, int) {

@@ -8,7 +8,7 @@ namespace gdt::model {
 
 /// Pre-norm transformer block:
 ///   middle = x + drop(project(attention(rotary(qkv(norm1(x))))));
-///   y = middle + drop(fc2(gelu(fc1(norm2(middle))))).
+///   y = middle + drop(fc2(activation(fc1(norm2(middle))))).
 /// Kernels are issued in this order on the pass's stream, nothing waits. Over several tensor-parallel ranks
 /// qkv and fc1 are column-parallel, project and fc2 row-parallel. Activations of a slot stay until the
 /// backward pass of the same micro-batch. The steps refer to the layer, which must not move.
@@ -44,8 +44,8 @@ private:
         T* normed1 = nullptr; // [rows, hidden]
         T* middle = nullptr; // [shardRows, hidden]
         T* normed2 = nullptr; // [rows, hidden]
-        T* fc1 = nullptr; // [rows, 4 * hidden / ranks]
-        T* gelu = nullptr;
+        T* fc1 = nullptr; // [rows, fc1]
+        T* active = nullptr; // [rows, mlpHidden]
         T* output = nullptr; // [shardRows, hidden]
     };
 
@@ -61,12 +61,14 @@ private:
     runtime::Status betweenBranches(const Pass& pass, const Slot& s, int);
     runtime::Status gatherNormed2(const Pass& pass, const Slot& s, int);
     runtime::Status mlp(const Pass& pass, const Slot& s, int);
+    runtime::Status activate(const Pass& pass, const Slot& s) const;
     runtime::Status reduceMlp(const Pass& pass, const Slot& s, int);
     runtime::Status afterMlp(const Pass& pass, const Slot& s, int);
 
     runtime::Status mlpGradient(const Pass& pass, const Slot& s, int);
     runtime::Status gatherMlpGradient(const Pass& pass, const Slot& s, int);
     runtime::Status mlpBackward(const Pass& pass, const Slot& s, int);
+    runtime::Status activateBackward(const Pass& pass, const Slot& s, const T* gradient) const;
     runtime::Status reduceMlpGradient(const Pass& pass, const Slot& s, int);
     runtime::Status mlpWeights(const Pass& pass, const Slot& s, int);
     runtime::Status attentionGradient(const Pass& pass, const Slot& s, int);

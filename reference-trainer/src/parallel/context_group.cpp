@@ -20,16 +20,16 @@ HopKind ContextGroup::hop(int step) const {
     return fromEarlier ? HopKind::FirstKeys : HopKind::LastQueries;
 }
 
-kernels::SequenceShard ContextGroup::shard(std::int64_t seqLen) const {
+kernels::SequenceShard ContextGroup::shardOf(int which, std::int64_t seqLen) const {
     if (size == 1) {
         return {};
     }
     const std::int64_t local = localLength(seqLen);
     if (layout == RingLayout::Contiguous) {
-        return {local, rank * local, 0};
+        return {local, which * local, 0};
     }
     const std::int64_t chunk = local / 2;
-    return {chunk, rank * chunk, (2 * size - 1 - rank) * chunk};
+    return {chunk, which * chunk, (2 * size - 1 - which) * chunk};
 }
 
 template <class T>

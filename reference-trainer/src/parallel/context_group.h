@@ -36,7 +36,8 @@ struct ContextGroup {
     [[nodiscard]] HopKind hop(int step) const;
     /// Positions of this rank, for sequences of `seqLen`, a multiple of divisor().
     [[nodiscard]] std::int64_t localLength(std::int64_t seqLen) const { return seqLen / size; }
-    [[nodiscard]] kernels::SequenceShard shard(std::int64_t seqLen) const;
+    [[nodiscard]] kernels::SequenceShard shard(std::int64_t seqLen) const { return shardOf(rank, seqLen); }
+    [[nodiscard]] kernels::SequenceShard shardOf(int which, std::int64_t seqLen) const;
     [[nodiscard]] int divisor() const {
         return size == 1 ? 1 : (layout == RingLayout::Zigzag ? 2 * size : size);
     }

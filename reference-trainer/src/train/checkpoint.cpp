@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kMagic = 0x74706b6364677464; // "dtgdckpt"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 struct TextCloser {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -84,10 +84,12 @@ std::string readText(const std::string& path) {
 
 } // namespace
 
-Checkpoint::Checkpoint(const RunConfig& config, int rank, std::size_t elementBytes) {
+Checkpoint::Checkpoint(const RunConfig& config, int rank) {
     m_header.magic = kMagic;
     m_header.version = kVersion;
-    m_header.elementBytes = static_cast<std::uint32_t>(elementBytes);
+    // TF32 is a way to multiply, its numbers are those of fp32.
+    m_header.type
+        = static_cast<std::int64_t>(config.type == ElementType::TF32 ? ElementType::F32 : config.type);
     m_header.tensor = config.parallel.tensor;
     m_header.context = config.parallel.context;
     m_header.data = config.parallel.data;
@@ -101,6 +103,8 @@ Checkpoint::Checkpoint(const RunConfig& config, int rank, std::size_t elementByt
     m_header.vocab = config.model.vocab;
     m_header.tiedHead = config.model.tiedHead ? 1 : 0;
     m_header.norm = static_cast<std::int64_t>(config.model.norm);
+    m_header.activation = static_cast<std::int64_t>(config.model.activation);
+    m_header.mlpHidden = config.model.mlpHidden();
     m_header.microBatch = config.microBatch;
     m_header.microBatches = config.microBatches;
     m_header.seqLen = config.model.seqLen;
@@ -159,10 +163,13 @@ void Checkpoint::discard(const std::string& folder, std::int64_t step) {
 }
 
 std::string Checkpoint::mismatch(const Header& other) const {
+    using Words = std::vector<const char*>;
     const struct {
         const char* option;
         std::int64_t own, stored;
+        Words words = {}; // by value; numbers when there are none
     } fields[] = {
+        {"--dtype", m_header.type, other.type, {"fp32", "fp64", "bf16"}},
         {"--tp", m_header.tensor, other.tensor},
         {"--cp", m_header.context, other.context},
         {"--dp", m_header.data, other.data},
@@ -175,17 +182,22 @@ std::string Checkpoint::mismatch(const Header& other) const {
         {"--heads", m_header.heads, other.heads},
         {"the vocabulary", m_header.vocab, other.vocab},
         {"a tied head", m_header.tiedHead, other.tiedHead},
-        {"--norm", m_header.norm, other.norm},
+        {"--norm", m_header.norm, other.norm, {"layer", "rms"}},
+        {"--activation", m_header.activation, other.activation, {"gelu", "swiglu"}},
+        {"--mlp-hidden", m_header.mlpHidden, other.mlpHidden},
         {"--micro-batch-size", m_header.microBatch, other.microBatch},
         {"--micro-batches", m_header.microBatches, other.microBatches},
         {"--seq-len", m_header.seqLen, other.seqLen},
         {"--seed", static_cast<std::int64_t>(m_header.seed), static_cast<std::int64_t>(other.seed)},
-        {"bytes of a number", m_header.elementBytes, other.elementBytes},
     };
     for (const auto& field : fields) {
+        const auto text = [&](std::int64_t value) {
+            const bool named = value >= 0 && value < static_cast<std::int64_t>(field.words.size());
+            return named ? std::string(field.words[static_cast<std::size_t>(value)]) : std::to_string(value);
+        };
         if (field.own != field.stored) {
-            return std::string("was made with ") + field.option + " " + std::to_string(field.stored)
-                + ", this run has " + std::to_string(field.own);
+            return std::string("was made with ") + field.option + " " + text(field.stored) + ", this run has "
+                + text(field.own);
         }
     }
     return {};

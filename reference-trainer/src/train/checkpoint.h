@@ -22,10 +22,12 @@ public:
     struct Header {
         std::uint64_t magic = 0;
         std::uint32_t version = 0;
-        std::uint32_t elementBytes = 0;
+        std::uint32_t reserved = 0;
+        std::int64_t type = 0;
         std::int64_t tensor = 0, context = 0, data = 0, pipeline = 0;
         std::int64_t sequenceParallel = 0, virtualStages = 0, distributedOptimizer = 0;
         std::int64_t layers = 0, hidden = 0, heads = 0, vocab = 0, tiedHead = 0, norm = 0;
+        std::int64_t activation = 0, mlpHidden = 0;
         std::int64_t microBatch = 0, microBatches = 0, seqLen = 0;
         std::uint64_t seed = 0;
         std::int64_t rank = 0;
@@ -37,7 +39,7 @@ public:
         std::size_t bytes = 0;
     };
 
-    Checkpoint(const RunConfig& config, int rank, std::size_t elementBytes);
+    Checkpoint(const RunConfig& config, int rank);
 
     /// Writes this rank's file below `folder`, not yet under its final name. False with one sentence.
     [[nodiscard]] bool write(

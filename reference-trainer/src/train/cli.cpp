@@ -57,6 +57,7 @@ struct Raw {
     std::size_t maxGraphs = 0;
     double graphCacheMiB = -1;
     std::string norm = "layer";
+    std::string activation = "gelu";
     bool untied = false;
     std::int64_t paddedVocab = 0;
     std::vector<std::string> faults;
@@ -81,7 +82,22 @@ void addModelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->group(group)
         ->check(within(std::int64_t{0}, std::int64_t{1} << 24));
     app.add_option("--norm", raw.norm, "Normalisation")->group(group)->check(CLI::IsMember({"layer", "rms"}));
+    app.add_option(
+           "--activation", raw.activation, "Of the MLP; swiglu: one half of its first matrix gates the other")
+        ->group(group)
+        ->check(CLI::IsMember({"gelu", "swiglu"}));
+    app.add_option("--mlp-hidden", config.model.mlpWidth,
+           "Inner width of the MLP; 0: 4 * hidden, with swiglu 8/3 * hidden rounded up to a multiple of 64")
+        ->group(group)
+        ->check(within(std::int64_t{0}, std::int64_t{1} << 24));
     app.add_option("--dropout", config.model.dropout, "Share of each residual branch that is dropped")
+        ->group(group)
+        ->check(within(0.0, 0.99));
+    app.add_option("--embedding-dropout", config.model.embeddingDropout, "Share of the embedding's output")
+        ->group(group)
+        ->check(within(0.0, 0.99));
+    app.add_option(
+           "--attention-dropout", config.model.attentionDropout, "Share of the attention probabilities")
         ->group(group)
         ->check(within(0.0, 0.99));
     app.add_flag("--untied", raw.untied, "Give the output projection a matrix of its own")->group(group);
@@ -317,6 +333,8 @@ std::string apply(const Raw& raw, RunConfig& config) {
     config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : (fine ? 4096 : 16);
     config.graphOptimizer = contains(raw.scopes, "optimizer");
     config.model.norm = raw.norm == "rms" ? model::NormKind::Rms : model::NormKind::Layer;
+    config.model.activation
+        = raw.activation == "swiglu" ? model::Activation::Swiglu : model::Activation::Gelu;
     config.model.tiedHead = !raw.untied;
     config.marks = !raw.noMarks;
     config.optimizer.decaySteps = config.steps;

@@ -24,6 +24,9 @@ std::string RunConfig::layoutProblem() const {
     if (model.vocab % tensor != 0) {
         return notMultiple("--vocab", model.vocab, "--tp", tensor);
     }
+    if (model.mlpHidden() % tensor != 0) {
+        return notMultiple("--mlp-hidden", model.mlpHidden(), "--tp", tensor);
+    }
     if (model.seqLen % ring.divisor() != 0) {
         const bool zigzag = ringLayout == parallel::RingLayout::Zigzag;
         return notMultiple("--seq-len", model.seqLen, zigzag ? "2 * --cp" : "--cp", ring.divisor());
@@ -60,9 +63,8 @@ std::string RunConfig::fileProblem() const {
     if (!dataFile.empty()) {
         static_cast<void>(readData(problem));
     }
-    const std::size_t bytes = type == ElementType::F64 ? sizeof(double) : sizeof(float);
     for (int rank = 0; !resumeFolder.empty() && problem.empty() && rank < parallel.world(); ++rank) {
-        static_cast<void>(Checkpoint(*this, rank, bytes).check(resumeFolder, problem));
+        static_cast<void>(Checkpoint(*this, rank).check(resumeFolder, problem));
     }
     return problem;
 }

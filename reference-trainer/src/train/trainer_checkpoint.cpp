@@ -51,7 +51,7 @@ template <class T> struct Trainer<T>::Image {
 template <class T> Status Trainer<T>::resume() {
     GDT_TRY(m_optimizer->ensureState());
     Image image(*this);
-    Checkpoint checkpoint(m_config, m_ranks.rank(), sizeof(Wide));
+    Checkpoint checkpoint(m_config, m_ranks.rank());
     if (!checkpoint.read(m_config.resumeFolder, image.parts(), m_firstStep, m_problem)) {
         return Status::InvalidValue;
     }
@@ -75,7 +75,7 @@ template <class T> Status Trainer<T>::save(std::int64_t step, bool stops) {
             buffer.host.data(), buffer.device, buffer.host.size(), CopyKind::DeviceToHost));
     }
     GDT_TRY(m_compute.stream().synchronize());
-    Checkpoint checkpoint(m_config, m_ranks.rank(), sizeof(Wide));
+    Checkpoint checkpoint(m_config, m_ranks.rank());
     const bool written = checkpoint.write(m_config.saveFolder, step, image.parts(), m_problem);
     bool everywhere = m_agreement->everyone(written);
     if (everywhere) {

@@ -125,6 +125,13 @@ def layout(name, *options):
             Pair("trainer_bits_" + name, common + list(options), ["--graph-mode", "eager"], [])]
 
 
+def option(name, host_band, *options):
+    """An option of the model on CUDA against the host, and its graphs against eager execution."""
+    return [Pair("trainer_host_" + name, ["--steps", "20", *options], ["--backend", "cuda"], ["--backend", "host"], host_band),
+            Pair("trainer_bits_" + name, ["--backend", "cuda", "--steps", "20", *options], ["--graph-mode", "eager"], [])]
+
+
+DROPOUTS = ["--dropout", "0.1", "--embedding-dropout", "0.1", "--attention-dropout", "0.2"]
 SMALL = ["--backend", "cuda", "--steps", "40"]
 WIDE = ["--layers", "4", "--hidden", "256", "--heads", "4", "--seq-len", "128", "--vocab", "64", "--steps", "20"]
 HEALTHY = [TRAINER, "--backend", "cuda", "--steps", "600", "--quiet"]
@@ -145,6 +152,15 @@ CHECKS = [
     *layout("pp", "--pp", "2"),
     *layout("cp", "--cp", "2"),
     *layout("tp_pp", "--tp", "2", "--pp", "2"),
+    *option("swiglu_fp64", 1e-12, "--activation", "swiglu", "--dtype", "fp64"),
+    *option("swiglu_fp32", 1e-5, "--activation", "swiglu"),
+    Pair("trainer_swiglu_bf16", ["--backend", "cuda", "--lr", "1e-3", "--activation", "swiglu", *WIDE],
+         ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
+    *option("dropouts_fp64", 1e-12, *DROPOUTS, "--dtype", "fp64"),
+    *option("dropouts_fp32", 1e-5, *DROPOUTS),
+    *option("dropouts_ring", 1e-5, *DROPOUTS, "--cp", "2", "--heads", "4"),
+    Pair("trainer_dropouts_bf16", ["--backend", "cuda", "--lr", "1e-3", *DROPOUTS, *WIDE],
+         ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
     SteadyState("trainer_steady", HEALTHY, timeout=90, alone=True),
     *fault("item-in-capture", "GD101"),
     *fault("no-warmup-optimizer", "GD109"),

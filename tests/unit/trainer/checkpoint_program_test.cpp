@@ -36,7 +36,7 @@ std::string readText(const std::filesystem::path& path) {
 
 const std::string kSmall
     = "--dtype fp32 --hidden 16 --heads 2 --layers 4 --seq-len 16 --micro-batch-size 2 --corpus-tokens 8192 "
-      "--dropout 0.1 ";
+      "--dropout 0.1 --embedding-dropout 0.1 --attention-dropout 0.1 ";
 
 Outcome run(const TemporaryFolder& folder, const std::string& arguments, const std::string& before = "") {
     const std::string log = (folder.path() / "log.jsonl").string();
@@ -87,7 +87,7 @@ TEST_P(Resume, GoesOnBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Resume,
     ::testing::Values("", "--graph-mode eager --norm rms --untied", "--tp 2 --pp 2 --sequence-parallel",
-        "--dp 2 --zero1", "--cp 2 --pp 2 --schedule gpipe"));
+        "--dp 2 --zero1 --activation swiglu", "--cp 2 --pp 2 --schedule gpipe"));
 
 TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
     const TemporaryFolder folder;
@@ -101,7 +101,9 @@ TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
     const std::string steps = kSmall + "--steps 9 --resume ";
     expectRefused(steps + "points --tp 2", "was made with --tp 1, this run has 2");
     expectRefused(steps + "points", "was made with --dp 2, this run has 1");
-    expectRefused(steps + "points --dp 2 --dtype fp64", "bytes of a number 4");
+    expectRefused(steps + "points --dp 2 --dtype fp64", "was made with --dtype fp32, this run has fp64");
+    expectRefused(
+        steps + "points --dp 2 --activation swiglu", "was made with --activation gelu, this run has swiglu");
     expectRefused(steps + "nothing", "cannot be read");
     const std::filesystem::path file = folder.path() / "points" / "step-4" / "rank-0.ckpt";
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);

@@ -45,8 +45,8 @@ TYPED_TEST(TypedGpu, BiasDropoutAdd) {
         Values out(count), back(count);
         BiasDropoutAdd<double>::host({residual.data(), branch.data(), c.bias ? bias.data() : nullptr,
             out.data(), &firstSample, c.rows, c.columns, c.batch, 2, 100, 7, 3, 50, 5, 9, c.rate});
-        DropoutBackward<double>::host({branch.data(), back.data(), &firstSample, c.rows, c.columns, c.batch,
-            2, 100, 7, 3, 50, 5, 9, c.rate});
+        Dropout<double>::host({branch.data(), back.data(), &firstSample, c.rows, c.columns, c.batch, 2, 100,
+            7, 3, 50, 5, 9, c.rate});
         const std::int64_t* gpuSample = this->putRaw(std::vector{firstSample});
         T* gpuBranch = this->template put<T>(branch);
         T* gpuOut = this->template poison<T>(count);
@@ -54,7 +54,7 @@ TYPED_TEST(TypedGpu, BiasDropoutAdd) {
         this->template run<BiasDropoutAdd<T>>(
             {this->template put<T>(residual), gpuBranch, c.bias ? this->template put<T>(bias) : nullptr,
                 gpuOut, gpuSample, c.rows, c.columns, c.batch, 2, 100, 7, 3, 50, 5, 9, c.rate});
-        this->template run<DropoutBackward<T>>(
+        this->template run<Dropout<T>>(
             {gpuBranch, gpuBack, gpuSample, c.rows, c.columns, c.batch, 2, 100, 7, 3, 50, 5, 9, c.rate});
         expectClose(this->get(gpuOut, count), out, tolerance<T>(), "bias, dropout, add");
         expectClose(this->get(gpuBack, count), back, tolerance<T>(), "dropout backward");

@@ -11,6 +11,7 @@
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
 #include "kernels/ring_attention.h"
+#include "kernels/swiglu.h"
 #include "kernels/vocab_parallel.h"
 #include "runtime/cuda/launcher.h"
 #include "runtime/device.h"
@@ -34,11 +35,12 @@ template <class... K> void expectLaunchers() {
 template <class T> void expectAll() {
     expectLaunchers<AttentionForward<T>, AttentionBackward<T>, RingAttentionForward<T>,
         RingAttentionBackward<T>, AttentionRowSums<T>, CopyColumns<T>, RoundColumns<T>,
-        SoftmaxCrossEntropy<T>, LossAccumulate<T>, BiasDropoutAdd<T>, DropoutBackward<T>, GeluForward<T>,
+        SoftmaxCrossEntropy<T>, LossAccumulate<T>, BiasDropoutAdd<T>, Dropout<T>, GeluForward<T>,
         GeluBackward<T>, ResidualAdd<T>, BiasBackward<T>, InitNormal<T>, RoundValues<T>, EmbeddingForward<T>,
         EmbeddingBackward<T>, Rotary<T>, Gemm<T>, Gemm<T, Wide<T>>, LayerNormForward<T>, LayerNormBackward<T>,
         RmsNormForward<T>, RmsNormBackward<T>, AdamW<T>, SumOfSquares<Wide<T>>, VocabEmbeddingForward<T>,
-        VocabEmbeddingBackward<T>, VocabMaximum<T>, VocabSums<T>, VocabCrossEntropy<T>>();
+        VocabEmbeddingBackward<T>, VocabMaximum<T>, VocabSums<T>, SwigluForward<T>, SwigluBackward<T>,
+        VocabCrossEntropy<T>>();
 }
 
 TEST(CudaTable, HasEveryKernelInEveryFormat) {

@@ -11,6 +11,7 @@ struct Variant {
     bool tied;
     NormKind norm;
     double dropout = 0;
+    Activation activation = Activation::Gelu;
 };
 
 class GptStageGradient : public ::testing::TestWithParam<Variant> { };
@@ -20,7 +21,9 @@ TEST_P(GptStageGradient, MatchesDifferences) {
     ModelConfig config = test::tinyModel();
     config.tiedHead = GetParam().tied;
     config.norm = GetParam().norm;
-    config.dropout = GetParam().dropout;
+    config.dropout = config.embeddingDropout = config.attentionDropout = GetParam().dropout;
+    config.activation = GetParam().activation;
+    config.mlpWidth = config.activation == Activation::Swiglu ? 10 : 0;
     StageHarness<double> h(config, 3);
     const auto count = static_cast<std::size_t>(h.stage.layout().count());
     // Starting values of 0.02 make many gradients vanish; larger ones exercise every non-linearity.
@@ -44,7 +47,8 @@ TEST_P(GptStageGradient, MatchesDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Variants, GptStageGradient,
     ::testing::Values(Variant{true, NormKind::Layer}, Variant{false, NormKind::Layer},
-        Variant{true, NormKind::Rms}, Variant{true, NormKind::Layer, 0.3}));
+        Variant{true, NormKind::Rms}, Variant{true, NormKind::Layer, 0.3},
+        Variant{true, NormKind::Rms, 0, Activation::Swiglu}));
 
 TEST(GptStage, UntrainedLossIsTheLogarithmOfTheVocabulary) {
     StageHarness<double> h(test::tinyModel(), 3);
@@ -85,10 +89,12 @@ TEST(GptStage, ActivationsFitWhatTheStageAsksFor) {
     }
 }
 
-TEST(GptStage, DropoutDrawsByTheNumberOfTheSample) {
+class GptStageDropout : public ::testing::TestWithParam<double ModelConfig::*> { };
+
+TEST_P(GptStageDropout, DrawsByTheNumberOfTheSample) {
     ModelConfig config = test::tinyModel();
     StageHarness<double> plain(config, 3);
-    config.dropout = 0.5;
+    config.*GetParam() = 0.5;
     StageHarness<double> dropped(config, 3);
     const double once = dropped.loss();
     EXPECT_NE(once, plain.loss());
@@ -96,6 +102,9 @@ TEST(GptStage, DropoutDrawsByTheNumberOfTheSample) {
     config.dropoutSeed = 2;
     EXPECT_NE(once, (StageHarness<double>(config, 3).loss()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Places, GptStageDropout,
+    ::testing::Values(&ModelConfig::dropout, &ModelConfig::embeddingDropout, &ModelConfig::attentionDropout));
 
 TEST(GptStage, LossScaleMultipliesGradientsAndNotTheLoss) {
     StageHarness<double> h(test::tinyModel(), 3);
@@ -144,6 +153,18 @@ TEST(Shard, PartsOfRowsAndColumnsCoverTheWholeOnce) {
         }
     }
     EXPECT_EQ(seen, std::vector<int>(24, 2));
+}
+
+TEST(ModelConfig, GatedMlpHasAsManyParametersAsThePlainOne) {
+    ModelConfig config;
+    config.hidden = 768;
+    EXPECT_EQ(config.mlpHidden(), 3072);
+    config.activation = Activation::Swiglu;
+    EXPECT_EQ(config.mlpHidden(), 2048);
+    config.hidden = 64;
+    EXPECT_EQ(config.mlpHidden(), 192) << "8/3 * 64 = 170.7, rounded up";
+    config.mlpWidth = 100;
+    EXPECT_EQ(config.mlpHidden(), 100);
 }
 
 TEST(ModelConfig, ProblemNamesTheOption) {

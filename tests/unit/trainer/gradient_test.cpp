@@ -7,6 +7,7 @@
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
 #include "kernels/norm.h"
+#include "kernels/swiglu.h"
 
 #include "finite_difference.h"
 #include "test_values.h"
@@ -111,6 +112,18 @@ TEST(Gelu, GradientMatchesDifferences) {
     expectGradient(x, dx, forward, "x");
 }
 
+TEST(Swiglu, GradientMatchesDifferences) {
+    Values x = normals(kRows * 2 * kHidden, 1, 2.0);
+    const Values weights = normals(kRows * kHidden, 4);
+    Values out(weights.size()), dx(x.size());
+    const auto forward = [&] {
+        SwigluForward<double>::host({x.data(), out.data(), kRows, kHidden});
+        return weightedSum(out, weights);
+    };
+    SwigluBackward<double>::host({x.data(), weights.data(), dx.data(), kRows, kHidden});
+    expectGradient(x, dx, forward, "x");
+}
+
 TEST(Embedding, GradientMatchesDifferences) {
     constexpr std::int32_t kVocab = 4; // fewer than rows, so that a token occurs more than once
     const std::vector<std::int32_t> tokens = test::tokens(kRows, kVocab, 9);
@@ -127,12 +140,14 @@ TEST(Embedding, GradientMatchesDifferences) {
 
 struct AttentionCase {
     std::int64_t seqLen, batch, heads, headSize;
+    double dropout = 0;
 };
 
 class Attention : public ::testing::TestWithParam<AttentionCase> { };
 
 TEST_P(Attention, GradientMatchesDifferencesThroughRotary) {
-    const auto [seqLen, batch, heads, headSize] = GetParam();
+    const auto [seqLen, batch, heads, headSize, dropout] = GetParam();
+    const std::int64_t firstSample = 11;
     const std::int64_t rows = seqLen * batch;
     const std::int64_t hidden = heads * headSize;
     Values qkv = normals(static_cast<std::size_t>(rows * 3 * hidden), 1);
@@ -142,21 +157,21 @@ TEST_P(Attention, GradientMatchesDifferencesThroughRotary) {
     const auto forward = [&] {
         rotated = qkv;
         Rotary<double>::host({rotated.data(), seqLen, batch, heads, headSize, 100.0, 1.0});
-        AttentionForward<double>::host(
-            {rotated.data(), out.data(), logSums.data(), seqLen, batch, heads, headSize});
+        AttentionForward<double>::host({rotated.data(), out.data(), logSums.data(), seqLen, batch, heads,
+            headSize, dropout, 7, 3, &firstSample, 0, heads, seqLen});
         return weightedSum(out, weights);
     };
     forward();
     Values dqkv(qkv.size());
     AttentionBackward<double>::host({rotated.data(), out.data(), logSums.data(), weights.data(), dqkv.data(),
-        scratch.data(), seqLen, batch, heads, headSize});
+        scratch.data(), seqLen, batch, heads, headSize, dropout, 7, 3, &firstSample, 0, heads, seqLen});
     Rotary<double>::host({dqkv.data(), seqLen, batch, heads, headSize, 100.0, -1.0});
     expectGradient(qkv, dqkv, forward, "qkv");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
     ::testing::Values(AttentionCase{5, 2, 3, 4}, AttentionCase{7, 1, 1, 6}, AttentionCase{2, 3, 2, 2},
-        AttentionCase{67, 1, 1, 2}));
+        AttentionCase{67, 1, 1, 2}, AttentionCase{9, 2, 2, 4, 0.4}));
 
 TEST(SoftmaxCrossEntropy, GradientMatchesDifferences) {
     constexpr std::int32_t kVocab = 9;

@@ -19,6 +19,8 @@ RunConfig baseRun() {
     RunConfig config = test::tinyRun();
     config.model.layers = 4;
     config.model.dropout = 0.2;
+    config.model.embeddingDropout = 0.1;
+    config.model.attentionDropout = 0.2;
     config.steps = 8;
     return config;
 }
@@ -29,6 +31,7 @@ RunConfig alone() {
 
 RunConfig tensorAndPipeline() {
     RunConfig config = baseRun();
+    config.model.activation = model::Activation::Swiglu;
     config.parallel.tensor = 2;
     config.parallel.pipeline = 2;
     return config;

@@ -23,16 +23,18 @@ struct Layout {
     ScheduleKind schedule;
     RingLayout ring;
     bool zero1;
+    model::Activation activation = model::Activation::Gelu;
 
     [[nodiscard]] std::string name() const {
         return "tp" + std::to_string(tensor) + (sequence ? "sp" : "") + "_cp" + std::to_string(context)
             + (context > 1 ? (ring == RingLayout::Zigzag ? "zigzag" : "contiguous") : "") + "_pp"
             + std::to_string(pipeline) + (pipeline > 1 ? pipeline::scheduleName(schedule) : "") + "_dp"
-            + std::to_string(data) + (zero1 ? "zero1" : "");
+            + std::to_string(data) + (zero1 ? "zero1" : "")
+            + (activation == model::Activation::Swiglu ? "_swiglu" : "");
     }
     [[nodiscard]] std::vector<int> settings() const {
         return {tensor, context, pipeline, data, sequence ? 1 : 0, static_cast<int>(schedule),
-            static_cast<int>(ring), zero1 ? 1 : 0};
+            static_cast<int>(ring), zero1 ? 1 : 0, static_cast<int>(activation)};
     }
 };
 
@@ -76,6 +78,25 @@ std::vector<Layout> allLayouts() {
     return list;
 }
 
+// Settings of the model that are the same on all ranks: each layout with each of them, or with one in turn.
+std::vector<Layout> withOptions(const std::vector<Layout>& layouts, bool each) {
+    std::vector<Layout> options;
+    for (const auto activation : {model::Activation::Gelu, model::Activation::Swiglu}) {
+        Layout option{};
+        option.activation = activation;
+        options.push_back(option);
+    }
+    std::vector<Layout> list;
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+        for (std::size_t o = each ? 0 : i % options.size(); o < options.size();
+             o += each ? 1 : options.size()) {
+            list.push_back(layouts[i]);
+            list.back().activation = options[o].activation;
+        }
+    }
+    return list;
+}
+
 using Pair = std::tuple<std::size_t, int, std::size_t, int>;
 
 std::set<Pair> pairsOf(const Layout& layout) {
@@ -92,30 +113,24 @@ std::set<Pair> pairsOf(const Layout& layout) {
 // Every pair of settings that occurs in some layout occurs in one of these: the layout with most new pairs is
 // taken until none is left.
 std::vector<Layout> pairwiseCover() {
-    const std::vector<Layout> all = allLayouts();
-    std::set<Pair> missing;
+    const std::vector<Layout> all = withOptions(allLayouts(), true);
+    std::vector<std::set<Pair>> left;
     for (const Layout& layout : all) {
-        missing.merge(pairsOf(layout));
+        left.push_back(pairsOf(layout));
     }
     std::vector<Layout> cover;
-    while (!missing.empty()) {
-        const Layout* best = nullptr;
-        std::ptrdiff_t most = 0;
-        for (const Layout& layout : all) {
-            const std::set<Pair> pairs = pairsOf(layout);
-            const auto count = std::count_if(
-                pairs.begin(), pairs.end(), [&](const Pair& pair) { return missing.contains(pair); });
-            if (count > most) {
-                most = count;
-                best = &layout;
-            }
+    for (;;) {
+        const auto best = std::max_element(
+            left.begin(), left.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+        if (best->empty()) {
+            return cover;
         }
-        for (const Pair& pair : pairsOf(*best)) {
-            missing.erase(pair);
+        cover.push_back(all[static_cast<std::size_t>(best - left.begin())]);
+        const std::set<Pair> covered = *best;
+        for (std::set<Pair>& pairs : left) {
+            std::erase_if(pairs, [&](const Pair& pair) { return covered.contains(pair); });
         }
-        cover.push_back(*best);
     }
-    return cover;
 }
 
 #ifdef GDT_ALL_LAYOUTS
@@ -125,7 +140,7 @@ constexpr bool kAll = false;
 #endif
 
 std::vector<Layout> layouts() {
-    return kAll ? allLayouts() : pairwiseCover();
+    return kAll ? withOptions(allLayouts(), false) : pairwiseCover();
 }
 
 RunConfig runOf(const Layout& layout) {
@@ -142,9 +157,13 @@ RunConfig runOf(const Layout& layout) {
         config.model.heads = 6;
         config.model.seqLen = 12;
         config.model.vocab = 9;
+        config.model.mlpWidth = 33;
         config.microBatches = 3;
     }
+    config.model.activation = layout.activation;
     config.model.dropout = 0.1;
+    config.model.embeddingDropout = 0.1;
+    config.model.attentionDropout = 0.1;
     return config;
 }
 
@@ -160,9 +179,12 @@ RunConfig singleRankOf(RunConfig config) {
 
 // The single-rank run of a layout, made once for all layouts that share it.
 const RunResult& reference(const RunConfig& config) {
-    static std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, ElementType>, RunResult> made;
+    static std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, ElementType, model::Activation>,
+        RunResult>
+        made;
     const RunConfig single = singleRankOf(config);
-    RunResult& result = made[{single.microBatch, single.model.hidden, single.steps, single.type}];
+    RunResult& result
+        = made[{single.microBatch, single.model.hidden, single.steps, single.type, single.model.activation}];
     if (result.records.empty()) {
         result = test::trainRanks(single);
         EXPECT_EQ(result.problem, "");

@@ -14,10 +14,11 @@ template <class T> cudaError_t forward(const typename AttentionForward<T>::Args&
             return mmaForward(g, context);
     }
     const std::int64_t hidden = g.heads * g.headSize;
-    return attentionForwardRows<T, T>(
-        {g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.out, g.logSums, g.seqLen, g.seqLen, g.batch, g.heads,
-            3 * hidden, 3 * hidden, hidden, g.seqLen, static_cast<int>(g.headSize), true, false},
-        context);
+    const ForwardRows<T, T> matrices{g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.out, g.logSums, g.seqLen,
+        g.seqLen, g.batch, g.heads, 3 * hidden, 3 * hidden, hidden, g.seqLen, static_cast<int>(g.headSize),
+        true, false};
+    return withDropout<Wide<T>>(
+        g, [&](const auto& keep) { return rows::forwardBySize(matrices, keep, context); });
 }
 
 template <class T>
@@ -30,10 +31,11 @@ cudaError_t backward(const typename AttentionBackward<T>::Args& g, LaunchContext
     attentionRowSums<T, T><<<grid, 128, 0, context.stream>>>(
         g.out, g.dout, g.scratch, g.seqLen, g.batch, g.heads, static_cast<int>(g.headSize));
     const std::int64_t hidden = g.heads * g.headSize;
-    const BackwardRows<T, T> rows{g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.dout, g.logSums, g.scratch,
+    const BackwardRows<T, T> matrices{g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.dout, g.logSums, g.scratch,
         g.dqkv, g.dqkv + hidden, g.dqkv + 2 * hidden, g.seqLen, g.seqLen, g.batch, g.heads, 3 * hidden,
         3 * hidden, hidden, 3 * hidden, 3 * hidden, g.seqLen, static_cast<int>(g.headSize), true, false};
-    return attentionBackwardRows(rows, context);
+    return withDropout<Wide<T>>(
+        g, [&](const auto& keep) { return rows::backwardBySize(matrices, keep, context); });
 }
 
 #define GDT_ENTRIES(T) entry<AttentionForward<T>, forward<T>>(), entry<AttentionBackward<T>, backward<T>>()

@@ -4,6 +4,7 @@
 // and one for queries, so that no sum needs atomic additions and every run gives the same bits.
 #include "kernels/cuda/attention_mma.cuh"
 
+#include "kernels/cuda/attention_keep.cuh"
 #include "kernels/cuda/mma.cuh"
 
 namespace gdt::kernels::cuda {
@@ -38,8 +39,8 @@ template <int D> struct ForwardTiles {
     alignas(128) unsigned char values[2][kForwardKeys<D> * D * 2];
 };
 
-template <int D>
-__global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloat16>::Args g) {
+template <int D, class Keep>
+__global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloat16>::Args g, Keep keep) {
     constexpr int kKeys = kForwardKeys<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<ForwardTiles<D>*>(memory);
@@ -109,6 +110,18 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloa
                 out[n][2 * h + 1] *= shrink;
             }
         }
+        if constexpr (Keep::kDrops) {
+#pragma unroll
+            for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    float shares[2];
+                    keep.sharesOfRow(shares, g.heads, row + 8 * h, first + n * 8 + (lane % 4) * 2);
+                    score[n][2 * h] *= shares[0];
+                    score[n][2 * h + 1] *= shares[1];
+                }
+            }
+        }
         multiplyColumns<D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
     }
 #pragma unroll
@@ -158,8 +171,8 @@ template <int D> struct BackwardTiles {
 
 // A block owns kRows keys and their values and goes over the queries from the diagonal on. All products are
 // transposed: rows are keys, columns are queries.
-template <int D>
-__global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat16>::Args g) {
+template <int D, class Keep>
+__global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat16>::Args g, Keep keep) {
     constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
@@ -213,9 +226,36 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
                 p[n][e] = visible ? exp2f(p[n][e] * scale * kLog2E - tiles.logSum[stage][column]) : 0.0F;
             }
         }
-        multiplyColumns<D, kOther>(dv, p, douts, lane);
         float dp[kOther / 8][4] = {};
-        multiplyRows<D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+        if constexpr (Keep::kDrops) {
+            // The values' gradient takes the probabilities that were kept; one bit for each is left behind.
+            std::uint32_t kept = 0;
+            float part[kOther / 8][4];
+#pragma unroll
+            for (int n = 0; n < kOther / 8; ++n) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    float shares[2];
+                    keep.sharesOfColumn(shares, g.heads, first + n * 8 + (lane % 4) * 2, key + 8 * h);
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) {
+                        part[n][2 * h + e] = p[n][2 * h + e] * shares[e];
+                        kept |= (shares[e] != 0.0F ? 1U : 0U) << (4 * n + 2 * h + e);
+                    }
+                }
+            }
+            multiplyColumns<D, kOther>(dv, part, douts, lane);
+            multiplyRows<D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+#pragma unroll
+            for (int n = 0; n < kOther / 8; ++n) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e)
+                    dp[n][e] *= (kept >> (4 * n + e) & 1U) != 0 ? keep.scale : 0.0F;
+            }
+        } else {
+            multiplyColumns<D, kOther>(dv, p, douts, lane);
+            multiplyRows<D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+        }
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
 #pragma unroll
@@ -234,8 +274,8 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
 }
 
 // A block owns kRows queries and goes over the keys up to the diagonal.
-template <int D>
-__global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFloat16>::Args g) {
+template <int D, class Keep>
+__global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFloat16>::Args g, Keep keep) {
     constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
@@ -281,6 +321,18 @@ __global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFlo
         multiplyRows<D, kOther>(
             dp, sharedAddress(tiles.own[1]), warp * 16, sharedAddress(tiles.other[tile % 2][1]), lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
+        if constexpr (Keep::kDrops) {
+#pragma unroll
+            for (int n = 0; n < kOther / 8; ++n) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    float shares[2];
+                    keep.sharesOfRow(shares, g.heads, row + 8 * h, first + n * 8 + (lane % 4) * 2);
+                    dp[n][2 * h] *= shares[0];
+                    dp[n][2 * h + 1] *= shares[1];
+                }
+            }
+        }
         const bool whole = first + kOther - 1 <= firstRow + warp * 16;
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
@@ -301,26 +353,36 @@ __global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFlo
 
 // --- launch ----------------------------------------------------------------------------------------------
 
-template <class Kernel, class Args>
-cudaError_t launchRows(Kernel kernel, const Args& g, std::size_t shared, LaunchContext& context) {
+template <class Kernel, class Args, class Keep>
+cudaError_t launchRows(
+    Kernel kernel, const Args& g, const Keep& keep, std::size_t shared, LaunchContext& context) {
     const cudaError_t error
         = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
     if (error != cudaSuccess)
         return error;
     const dim3 grid(blocksFor(g.seqLen, kRows), static_cast<unsigned>(g.batch * g.heads));
-    kernel<<<grid, kThreads, shared, context.stream>>>(g);
+    kernel<<<grid, kThreads, shared, context.stream>>>(g, keep);
     return launched();
+}
+
+template <int D> cudaError_t forwardOf(const AttentionForward<BFloat16>::Args& g, LaunchContext& context) {
+    return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
+        return launchRows(forwardKernel<D, Keep>, g, keep, sizeof(ForwardTiles<D>), context);
+    });
 }
 
 template <int D> cudaError_t backwardOf(const AttentionBackward<BFloat16>::Args& g, LaunchContext& context) {
     const dim3 grid(blocksFor(g.seqLen, 256 / (D / 8)), static_cast<unsigned>(g.batch * g.heads));
     rowSumsKernel<D><<<grid, 256, 0, context.stream>>>(g);
-    cudaError_t error = launched();
-    if (error == cudaSuccess)
-        error = launchRows(keyGradient<D>, g, sizeof(BackwardTiles<D>), context);
-    if (error == cudaSuccess)
-        error = launchRows(queryGradient<D>, g, sizeof(BackwardTiles<D>), context);
-    return error;
+    if (const cudaError_t error = launched(); error != cudaSuccess)
+        return error;
+    return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
+        const cudaError_t error
+            = launchRows(keyGradient<D, Keep>, g, keep, sizeof(BackwardTiles<D>), context);
+        return error == cudaSuccess
+            ? launchRows(queryGradient<D, Keep>, g, keep, sizeof(BackwardTiles<D>), context)
+            : error;
+    });
 }
 
 } // namespace
@@ -334,8 +396,7 @@ bool mmaFits(const AttentionBackward<BFloat16>::Args& g) {
 }
 
 cudaError_t mmaForward(const AttentionForward<BFloat16>::Args& g, LaunchContext& context) {
-    return g.headSize == 64 ? launchRows(forwardKernel<64>, g, sizeof(ForwardTiles<64>), context)
-                            : launchRows(forwardKernel<128>, g, sizeof(ForwardTiles<128>), context);
+    return g.headSize == 64 ? forwardOf<64>(g, context) : forwardOf<128>(g, context);
 }
 
 cudaError_t mmaBackward(const AttentionBackward<BFloat16>::Args& g, LaunchContext& context) {

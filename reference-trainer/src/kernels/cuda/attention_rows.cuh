@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/attention_keep.cuh"
 
 #include <type_traits>
 
@@ -100,8 +100,8 @@ template <class W, int C> struct Columns {
     }
 };
 
-template <class T, class O, int C>
-__global__ void __launch_bounds__(32 * kWarps) forwardKernel(ForwardRows<T, O> g) {
+template <class T, class O, int C, class Keep>
+__global__ void __launch_bounds__(32 * kWarps) forwardKernel(ForwardRows<T, O> g, Keep keep) {
     using W = Wide<T>;
     extern __shared__ unsigned char memory[];
     const int size = g.headSize;
@@ -147,8 +147,11 @@ __global__ void __launch_bounds__(32 * kWarps) forwardKernel(ForwardRows<T, O> g
 #pragma unroll
         for (int c = 0; c < C; ++c)
             sum.v[c] *= shrink;
+        W weight = p;
+        if constexpr (Keep::kDrops)
+            weight = visible ? p * keep.share(g.heads, i, first + lane) : W(0);
         for (int j = 0; j < kTile; ++j)
-            sum.addScaled(__shfl_sync(0xffffffffU, p, j), values + j * (size + 1), size);
+            sum.addScaled(__shfl_sync(0xffffffffU, weight, j), values + j * (size + 1), size);
     }
     if (i >= g.queries)
         return;
@@ -159,8 +162,8 @@ __global__ void __launch_bounds__(32 * kWarps) forwardKernel(ForwardRows<T, O> g
 }
 
 // Gradient of the queries: a warp a query, over all keys that it sees.
-template <class T, class O, int C>
-__global__ void __launch_bounds__(32 * kWarps) queryGradient(BackwardRows<T, O> g) {
+template <class T, class O, int C, class Keep>
+__global__ void __launch_bounds__(32 * kWarps) queryGradient(BackwardRows<T, O> g, Keep keep) {
     using W = Wide<T>;
     extern __shared__ unsigned char memory[];
     const int size = g.headSize;
@@ -196,7 +199,10 @@ __global__ void __launch_bounds__(32 * kWarps) queryGradient(BackwardRows<T, O> 
         W dscore = 0;
         if (first + lane < seen) {
             const W p = expOf(scale * dotShared(query, keys + lane * (size + 1), size) - logSum);
-            dscore = scale * p * (dotShared(dout, values + lane * (size + 1), size) - rowSum);
+            W dp = dotShared(dout, values + lane * (size + 1), size);
+            if constexpr (Keep::kDrops)
+                dp *= keep.share(g.heads, i, first + lane);
+            dscore = scale * p * (dp - rowSum);
         }
         for (int j = 0; j < kTile; ++j)
             dq.addScaled(__shfl_sync(0xffffffffU, dscore, j), keys + j * (size + 1), size);
@@ -206,8 +212,8 @@ __global__ void __launch_bounds__(32 * kWarps) queryGradient(BackwardRows<T, O> 
 }
 
 // Gradients of keys and values: a warp a key, over all queries that see it.
-template <class T, class O, int C>
-__global__ void __launch_bounds__(32 * kWarps) keyGradient(BackwardRows<T, O> g) {
+template <class T, class O, int C, class Keep>
+__global__ void __launch_bounds__(32 * kWarps) keyGradient(BackwardRows<T, O> g, Keep keep) {
     using W = Wide<T>;
     extern __shared__ unsigned char memory[];
     const int size = g.headSize;
@@ -241,7 +247,14 @@ __global__ void __launch_bounds__(32 * kWarps) keyGradient(BackwardRows<T, O> g)
         if (i < g.queries && (!g.causal || i >= j)) {
             const std::int64_t row = blockIdx.y * g.logStep + i;
             p = expOf(scale * dotShared(key, queries + lane * (size + 1), size) - g.logSums[row]);
-            dscore = scale * p * (dotShared(value, douts + lane * (size + 1), size) - g.rowSums[row]);
+            const W dp = dotShared(value, douts + lane * (size + 1), size);
+            if constexpr (Keep::kDrops) {
+                const W share = keep.share(g.heads, i, j);
+                dscore = scale * p * (dp * share - g.rowSums[row]);
+                p *= share;
+            } else {
+                dscore = scale * p * (dp - g.rowSums[row]);
+            }
         }
         for (int l = 0; l < kTile; ++l) {
             dv.addScaled(__shfl_sync(0xffffffffU, p, l), douts + l * (size + 1), size);
@@ -254,9 +267,9 @@ __global__ void __launch_bounds__(32 * kWarps) keyGradient(BackwardRows<T, O> g)
     dv.store(g.dv + offset(g, g.dkvRow) + j * g.batch * g.dkvRow, W(1), size, g.add);
 }
 
-template <class Kernel, class P>
-cudaError_t launch(Kernel kernel, const P& g, std::int64_t rowCount, int rowsInShared, std::size_t wideBytes,
-    LaunchContext& context) {
+template <class Kernel, class P, class Keep>
+cudaError_t launch(Kernel kernel, const P& g, const Keep& keep, std::int64_t rowCount, int rowsInShared,
+    std::size_t wideBytes, LaunchContext& context) {
     if (rowCount == 0)
         return cudaSuccess;
     const auto size = static_cast<std::size_t>(g.headSize);
@@ -267,46 +280,47 @@ cudaError_t launch(Kernel kernel, const P& g, std::int64_t rowCount, int rowsInS
     if (error != cudaSuccess)
         return error;
     const dim3 grid(blocksFor(rowCount, kWarps), static_cast<unsigned>(g.batch * g.heads));
-    kernel<<<grid, 32 * kWarps, shared, context.stream>>>(g);
+    kernel<<<grid, 32 * kWarps, shared, context.stream>>>(g, keep);
     return launched();
 }
 
-template <class T, class O, int C>
-cudaError_t backwardOf(const BackwardRows<T, O>& g, LaunchContext& context) {
+template <class T, class O, int C, class Keep>
+cudaError_t backwardOf(const BackwardRows<T, O>& g, const Keep& keep, LaunchContext& context) {
     const cudaError_t error
-        = launch(queryGradient<T, O, C>, g, g.queries, 2 * kWarps, sizeof(Wide<T>), context);
+        = launch(queryGradient<T, O, C, Keep>, g, keep, g.queries, 2 * kWarps, sizeof(Wide<T>), context);
     return error == cudaSuccess
-        ? launch(keyGradient<T, O, C>, g, g.keys, 2 * kWarps, sizeof(Wide<T>), context)
+        ? launch(keyGradient<T, O, C, Keep>, g, keep, g.keys, 2 * kWarps, sizeof(Wide<T>), context)
         : error;
 }
 
-template <class T, class O, int C> cudaError_t forwardOf(const ForwardRows<T, O>& g, LaunchContext& context) {
-    return launch(forwardKernel<T, O, C>, g, g.queries, kWarps, sizeof(Wide<T>), context);
+template <class T, class O, int C, class Keep>
+cudaError_t forwardOf(const ForwardRows<T, O>& g, const Keep& keep, LaunchContext& context) {
+    return launch(forwardKernel<T, O, C, Keep>, g, keep, g.queries, kWarps, sizeof(Wide<T>), context);
+}
+
+template <class T, class O, class Keep>
+cudaError_t forwardBySize(const ForwardRows<T, O>& g, const Keep& keep, LaunchContext& context) {
+    if (g.headSize <= 32)
+        return forwardOf<T, O, 1>(g, keep, context);
+    if (g.headSize <= 64)
+        return forwardOf<T, O, 2>(g, keep, context);
+    if (g.headSize <= 128)
+        return forwardOf<T, O, 4>(g, keep, context);
+    return g.headSize <= 256 ? forwardOf<T, O, 8>(g, keep, context) : cudaErrorNotSupported;
+}
+
+template <class T, class O, class Keep>
+cudaError_t backwardBySize(const BackwardRows<T, O>& g, const Keep& keep, LaunchContext& context) {
+    if (g.headSize <= 32)
+        return backwardOf<T, O, 1>(g, keep, context);
+    if (g.headSize <= 64)
+        return backwardOf<T, O, 2>(g, keep, context);
+    if (g.headSize <= 128)
+        return backwardOf<T, O, 4>(g, keep, context);
+    return g.headSize <= 256 ? backwardOf<T, O, 8>(g, keep, context) : cudaErrorNotSupported;
 }
 
 } // namespace rows
-
-template <class T, class O>
-cudaError_t attentionForwardRows(const ForwardRows<T, O>& g, LaunchContext& context) {
-    if (g.headSize <= 32)
-        return rows::forwardOf<T, O, 1>(g, context);
-    if (g.headSize <= 64)
-        return rows::forwardOf<T, O, 2>(g, context);
-    if (g.headSize <= 128)
-        return rows::forwardOf<T, O, 4>(g, context);
-    return g.headSize <= 256 ? rows::forwardOf<T, O, 8>(g, context) : cudaErrorNotSupported;
-}
-
-template <class T, class O>
-cudaError_t attentionBackwardRows(const BackwardRows<T, O>& g, LaunchContext& context) {
-    if (g.headSize <= 32)
-        return rows::backwardOf<T, O, 1>(g, context);
-    if (g.headSize <= 64)
-        return rows::backwardOf<T, O, 2>(g, context);
-    if (g.headSize <= 128)
-        return rows::backwardOf<T, O, 4>(g, context);
-    return g.headSize <= 256 ? rows::backwardOf<T, O, 8>(g, context) : cudaErrorNotSupported;
-}
 
 /// rowSums = sum of dout * out over each head's columns; matrices [positions * batch, heads * headSize], one
 /// statistic a (sample, head, position).

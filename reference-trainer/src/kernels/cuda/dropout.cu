@@ -63,19 +63,17 @@ cudaError_t biasDropoutAdd(const typename BiasDropoutAdd<T>::Args& g, LaunchCont
     return launched();
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads) dropoutBackwardKernel(typename DropoutBackward<T>::Args g) {
+template <class T> __global__ void __launch_bounds__(kThreads) dropoutKernel(typename Dropout<T>::Args g) {
     using W = Wide<T>;
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (i >= g.rows * g.columns)
         return;
     const W scale = static_cast<W>(1.0 / (1.0 - g.rate));
-    g.dbranch[i] = narrow<T>(kept(g, i / g.columns, i % g.columns) ? widen(g.dout[i]) * scale : W(0));
+    g.out[i] = narrow<T>(kept(g, i / g.columns, i % g.columns) ? widen(g.x[i]) * scale : W(0));
 }
 
-template <class T>
-cudaError_t dropoutBackward(const typename DropoutBackward<T>::Args& g, LaunchContext& context) {
-    dropoutBackwardKernel<T><<<blocksFor(g.rows * g.columns, kThreads), kThreads, 0, context.stream>>>(g);
+template <class T> cudaError_t dropout(const typename Dropout<T>::Args& g, LaunchContext& context) {
+    dropoutKernel<T><<<blocksFor(g.rows * g.columns, kThreads), kThreads, 0, context.stream>>>(g);
     return launched();
 }
 
@@ -106,7 +104,7 @@ template <class T> cudaError_t roundColumns(const typename RoundColumns<T>::Args
 }
 
 #define GDT_ENTRIES(T)                                                                                       \
-    entry<BiasDropoutAdd<T>, biasDropoutAdd<T>>(), entry<DropoutBackward<T>, dropoutBackward<T>>(),          \
+    entry<BiasDropoutAdd<T>, biasDropoutAdd<T>>(), entry<Dropout<T>, dropout<T>>(),                          \
         entry<CopyColumns<T>, copyColumns<T>>(), entry<RoundColumns<T>, roundColumns<T>>()
 
 constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};

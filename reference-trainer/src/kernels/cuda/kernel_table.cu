@@ -15,9 +15,10 @@ namespace gdt::runtime::cuda {
 
 const Launcher* findLauncher(const char* name) {
     using namespace kernels::cuda;
-    for (const std::span<const Launcher> table : {attentionLaunchers(), crossEntropyLaunchers(),
-             dropoutLaunchers(), elementwiseLaunchers(), embeddingLaunchers(), gemmLaunchers(),
-             normLaunchers(), optimizerLaunchers(), ringAttentionLaunchers(), vocabParallelLaunchers()}) {
+    for (const std::span<const Launcher> table :
+        {attentionLaunchers(), crossEntropyLaunchers(), dropoutLaunchers(), elementwiseLaunchers(),
+            embeddingLaunchers(), gemmLaunchers(), normLaunchers(), optimizerLaunchers(),
+            ringAttentionLaunchers(), swigluLaunchers(), vocabParallelLaunchers()}) {
         for (const Launcher& launcher : table) {
             if (std::strcmp(launcher.name, name) == 0)
                 return &launcher;

@@ -10,20 +10,21 @@ namespace {
 template <class T>
 cudaError_t ringForward(const typename RingAttentionForward<T>::Args& g, LaunchContext& context) {
     const std::int64_t hidden = g.heads * g.headSize;
-    return attentionForwardRows<T, Wide<T>>(
-        {g.q, g.kv, g.kv + hidden, g.out, g.logSums, g.queries, g.keys, g.batch, g.heads, g.qStep, 2 * hidden,
-            hidden, g.logSumsStep, static_cast<int>(g.headSize), g.causal, g.merge},
-        context);
+    const ForwardRows<T, Wide<T>> matrices{g.q, g.kv, g.kv + hidden, g.out, g.logSums, g.queries, g.keys,
+        g.batch, g.heads, g.qStep, 2 * hidden, hidden, g.logSumsStep, static_cast<int>(g.headSize), g.causal,
+        g.merge};
+    return withDropout<Wide<T>>(
+        g, [&](const auto& keep) { return rows::forwardBySize(matrices, keep, context); });
 }
 
 template <class T>
 cudaError_t ringBackward(const typename RingAttentionBackward<T>::Args& g, LaunchContext& context) {
     const std::int64_t hidden = g.heads * g.headSize;
-    return attentionBackwardRows<T, Wide<T>>(
-        {g.q, g.kv, g.kv + hidden, g.dout, g.logSums, g.rowSums, g.dq, g.dkv, g.dkv + hidden, g.queries,
-            g.keys, g.batch, g.heads, g.qStep, 2 * hidden, hidden, hidden, 2 * hidden, g.logSumsStep,
-            static_cast<int>(g.headSize), g.causal, true},
-        context);
+    const BackwardRows<T, Wide<T>> matrices{g.q, g.kv, g.kv + hidden, g.dout, g.logSums, g.rowSums, g.dq,
+        g.dkv, g.dkv + hidden, g.queries, g.keys, g.batch, g.heads, g.qStep, 2 * hidden, hidden, hidden,
+        2 * hidden, g.logSumsStep, static_cast<int>(g.headSize), g.causal, true};
+    return withDropout<Wide<T>>(
+        g, [&](const auto& keep) { return rows::backwardBySize(matrices, keep, context); });
 }
 
 template <class T> cudaError_t rowSums(const typename AttentionRowSums<T>::Args& g, LaunchContext& context) {

@@ -17,6 +17,7 @@ namespace gdt::kernels::cuda {
 [[nodiscard]] std::span<const Launcher> normLaunchers();
 [[nodiscard]] std::span<const Launcher> optimizerLaunchers();
 [[nodiscard]] std::span<const Launcher> ringAttentionLaunchers();
+[[nodiscard]] std::span<const Launcher> swigluLaunchers();
 [[nodiscard]] std::span<const Launcher> vocabParallelLaunchers();
 
 /// out[c] += sum of partial[p, c] over p in order; 32 columns a block of 256 threads, which take every eighth
