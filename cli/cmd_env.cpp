@@ -4,6 +4,7 @@
 #include "cli/run/job_identity.h"
 #include "cli/run/output_name.h"
 #include "cli/run/spool_folder.h"
+#include "cli/self_check.h"
 
 #include "analyzer/base/text.h"
 #include "analyzer/base/time.h"
@@ -128,6 +129,17 @@ Json environmentJson() {
     return out;
 }
 
+// Each source with what a recording of a built-in job had of it; a string: why there is none.
+Json selfCheckJson(const Result<std::vector<SourceCheck>>& checks) {
+    if (!checks)
+        return checks.error().message;
+    Json out = Json::array();
+    for (const SourceCheck& check : *checks)
+        out.push_back({{"source", check.source}, {"state", stateName(check.state)}, {"detail", check.detail},
+            {"remedy", check.remedy}});
+    return out;
+}
+
 std::string shown(const std::string& key, const Json& value) {
     if (value.is_null() || (value.is_string() && value.get<std::string>().empty()))
         return "–";
@@ -162,14 +174,24 @@ int cmdEnv(const Arguments& arguments) {
     app.add_option("--format", format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
+    bool skipCheck = false;
+    app.add_flag("--no-self-check", skipCheck, "do not record the built-in job");
     if (const auto stop = parseArguments(app, arguments))
         return *stop;
     Json json = environmentJson();
+    std::optional<Result<std::vector<SourceCheck>>> checks;
+    if (!skipCheck) {
+        checks = checkSources("python3");
+        json["self_check"] = selfCheckJson(*checks);
+    }
     if (format == "json")
         return print("env", json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n") ? kOk : kUnusable;
     json.erase("schema");
+    json.erase("self_check");
     std::string out;
     appendText(out, json, 0);
+    if (checks)
+        out += "self check\n" + (*checks ? checkText(**checks, 2) : "  " + checks->error().message + "\n");
     return print("env", out) ? kOk : kUnusable;
 }
 

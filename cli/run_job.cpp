@@ -103,7 +103,8 @@ Result<run::SpoolFolder> openSpool(
 Result<Prepared> prepare(const RunOptions& options) {
     Prepared out;
     out.host = run::hostName();
-    out.job = run::identifyJob(run::readVariable);
+    if (!options.selfCheck)
+        out.job = run::identifyJob(run::readVariable);
     GD_TRY_ASSIGN(out.output, outputName(options, out.job));
     GD_TRY(checkReports(options));
     GD_TRY(checkJudge(options.judge));
@@ -195,7 +196,8 @@ int runJob(const RunOptions& options) {
     auto prepared = prepare(options);
     if (!prepared)
         return refuse("run", prepared.error());
-    tellLeftovers(*prepared);
+    if (!options.selfCheck)
+        tellLeftovers(*prepared);
     tellKept(prepared->plan);
     const auto end = run::runChild(options.command, run::environmentWith(prepared->plan));
     if (!end || !end->began()) {

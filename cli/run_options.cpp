@@ -21,17 +21,16 @@ constexpr std::string_view kExamples
       "  graphdoctor run --step-range '^train_step' --steps 100:120 -- python3 train.py\n"
       "  graphdoctor run --delay 5min --duration 30s -- python3 train.py\n"
       "  graphdoctor run --fail-on error --report junit=gd.xml --report sarif=gd.sarif -- ./test-step\n"
-      "  eval \"$(graphdoctor run --print-env)\"\n\n"
+      "  eval \"$(graphdoctor run --print-env)\"\n"
+      "  graphdoctor run --self-check\n\n"
       "-o takes %h host, %p pid, %r rank, %q{VAR} a variable, %% a percent sign.\n"
       "Outside --delay, --duration, --steps and --window the history goes on (captures, graphs,\n"
       "allocations, calls), device activity is off; graphdoctor ctl does the same by hand.\n"
       "The job keeps its stdin, stdout and stderr; the text report goes to stderr after it.\n\n"
       "Exit status: the command's own, 128 + n when signal n ended it, 127 not found, 126 not\n"
       "executable, 2 wrong usage, 3 the output was refused before the start. With --fail-on and\n"
-      "a command that succeeded: 90 findings met, 91 the gate could not be evaluated.";
-
-// Options of later versions: known, so that the refusal can say so.
-constexpr const char* kLater[] = {"--self-check"};
+      "a command that succeeded: 90 findings met, 91 the gate could not be evaluated. --self-check: 0\n"
+      "everything that this machine has is recorded, 1 something is not, 3 no trace came of it.";
 
 // What the collector reads: it knows POSIX patterns only.
 Result<void> checkLivePattern(const char* option, const std::string& text) {
@@ -120,7 +119,9 @@ Result<void> check(RunOptions& options) {
     GD_TRY_ASSIGN(options.windows, windowsFrom(options));
     if (options.printEnv && !options.command.empty())
         return fail(ErrorCode::usage, "--print-env prints variables and runs no command");
-    if (!options.printEnv && options.command.empty())
+    if (options.selfCheck && (options.printEnv || options.command.size() > 1))
+        return fail(ErrorCode::usage, "--self-check takes one word after --, the Python to try");
+    if (!options.printEnv && !options.selfCheck && options.command.empty())
         return fail(ErrorCode::usage, "a command is expected: graphdoctor run [OPTIONS] -- COMMAND …");
     return {};
 }
@@ -175,6 +176,9 @@ void addOptions(CLI::App& app, RunOptions& options) {
         ->check(CLI::IsMember({"info", "warning", "error", "never"}));
     app.add_flag("--print-env", options.printEnv,
         "print the variables that make a process record, for pods and ssh launchers");
+    app.add_flag("--self-check", options.selfCheck,
+        "record a short built-in job and say of each source whether it works here; -- PYTHON names the "
+        "interpreter to try");
 }
 
 } // namespace
@@ -185,10 +189,6 @@ ParsedRun parseRun(const std::vector<std::string>& arguments) {
     CLI::App app;
     describe(app, "run", "run a command, record it and report what was found", kExamples);
     addOptions(app, options);
-    std::vector<std::string> unused;
-    std::vector<CLI::Option*> later;
-    for (const char* name : kLater)
-        later.push_back(app.add_option(name, unused, "")->group("")->expected(0, 1));
     // What follows the first "--", or the first word that is no option, belongs to the command.
     app.prefix_command();
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
@@ -204,13 +204,6 @@ ParsedRun parseRun(const std::vector<std::string>& arguments) {
     // A "--" behind the command's own name is one of its arguments.
     const auto rest = dashes != arguments.end() && options.command.empty() ? dashes + 1 : dashes;
     options.command.insert(options.command.end(), rest, arguments.end());
-    for (std::size_t i = 0; i < later.size(); ++i) {
-        if (later[i]->count() > 0) {
-            note("run", fmt::format("{} is not in this version", kLater[i]));
-            parsed.stop = kUsage;
-            return parsed;
-        }
-    }
     if (const auto good = check(options); !good)
         parsed.stop = refuse("run", good.error());
     return parsed;

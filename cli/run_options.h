@@ -32,6 +32,7 @@ struct RunOptions {
     bool redact = false;
     bool force = false;
     bool printEnv = false;
+    bool selfCheck = false; // the command is the built-in job: nothing is said about the run itself
     bool noReport = false;
     std::string failOn; // empty = not asked
     std::vector<std::string> reportTexts;

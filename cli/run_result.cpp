@@ -171,7 +171,8 @@ int reportResult(const RunOptions& options, const RunResult& result) {
     if (std::filesystem::is_directory(result.remoteSpool))
         run::removeSpool(result.remoteSpool, run::readVariable);
     if (options.noReport && options.reports.empty() && !options.gate()) {
-        note("run", fmt::format("wrote {}", trace->trace.string()));
+        if (!options.selfCheck)
+            note("run", fmt::format("wrote {}", trace->trace.string()));
         return result.end.status();
     }
     const auto report = judge(trace->trace.string(), options.judge);

@@ -24,6 +24,7 @@ ALLOWED = {
                          "analyzer/report/"],
     "cli/": ["cli/", "analyzer/"],
     "cli/run/": ["cli/run/", "analyzer/", "collector/raw/", "collector/api/"],
+    "cli/self_check/": ["cli/self_check/", "collector/api/"],
     "gui/model/": ["gui/model/", "analyzer/"],
     "gui/": ["gui/", "analyzer/"],
     "reference-trainer/": ["collector/api/"],
@@ -37,7 +38,7 @@ SYSTEM = [
     (re.compile(r"^cupti"), ["collector/cupti/", "tests/support/activity_builder", "tests/unit/collector/", "tests/unit/cupti/",
                              "tests/e2e/"]),
     (re.compile(r"^((cuda|cuda_runtime|cuda_runtime_api|cublasLt|nccl)\.h$|nvtx3/)"),
-     ["collector/cupti/", "collector/nvtx/", "collector/nccl/", "reference-trainer/src/runtime/cuda/",
+     ["collector/cupti/", "cli/self_check/", "collector/nvtx/", "collector/nccl/", "reference-trainer/src/runtime/cuda/",
       "reference-trainer/src/kernels/cuda/", "reference-trainer/src/comm/nccl", "tests/"]),
     (re.compile(r"^(elfutils/|dwarf\.h|libelf\.h)"), ["analyzer/import/symbolizer"]),
 ]

@@ -275,6 +275,7 @@ void Activity::apply() noexcept {
         const bool kernels = enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, wanted.kernels);
         const bool copies = enable(CUPTI_ACTIVITY_KIND_MEMCPY, wanted.kernels);
         const bool fills = enable(CUPTI_ACTIVITY_KIND_MEMSET, wanted.kernels);
+        enable(CUPTI_ACTIVITY_KIND_MEMCPY2, wanted.kernels); // copies between devices
         m_kernelsRefused = wanted.kernels && !(kernels && copies && fills);
     }
     if (wanted.sync != m_on.sync) {

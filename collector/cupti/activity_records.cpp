@@ -206,6 +206,9 @@ void reportRecord(const CUpti_Activity& record, RecordLayout layout, const Recor
             copy(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record), context, counts);
         }
         break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: // between devices; one layout since 11.8
+        copy(reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(record), context, counts);
+        break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
         fill(reinterpret_cast<const CUpti_ActivityMemset4&>(record), context, counts);
         break;

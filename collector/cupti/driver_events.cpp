@@ -20,7 +20,7 @@ gd_rt_api describe(Client& client, const CallArguments& arguments, const CUpti_C
     std::uint64_t context = 0;
     call.device = client.deviceOf(data.context, context);
     call.mode = arguments.mode;
-    call.stream = client.objects().stream(arguments);
+    call.stream = client.objects().stream(arguments, &call.device);
     call.event = client.objects().event(arguments.event);
     call.graph = client.objects().graphId(arguments.graph);
     call.exec = client.objects().execId(arguments.exec);
@@ -76,6 +76,7 @@ void onEnter(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
     ThreadCalls::Open& open = calls.enter();
     open.arguments = decodeArguments(id, data.functionParams);
     open.call = describe(client, open.arguments, data);
+    open.hadContext = data.context != nullptr;
     open.execStarted = false;
     open.execGraph = 0;
     if (isInstantiate(open.arguments.api)) {
@@ -110,7 +111,10 @@ void onExit(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti
         ? static_cast<std::int32_t>(*static_cast<const CUresult*>(data.functionReturnValue))
         : 0;
     std::uint64_t context = 0;
-    call.device = client.deviceOf(data.context, context); // the call may have made the context
+    const std::uint32_t device = client.deviceOf(data.context, context);
+    if (!open->hadContext) {
+        call.device = device; // the call may have made the context
+    }
     if (session::apiClass(static_cast<std::uint32_t>(arguments.api)) != GD_API_CLASS_CONTEXT) {
         client.contextUsed(data.context, context);
     }
@@ -148,7 +152,7 @@ void onExit(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti
         || arguments.api == GD_API_STREAM_END_CAPTURE) {
         client.followCaptures();
     }
-    client.memorySampler().afterCall(call, result, context != 0);
+    client.memorySampler().afterCall(call, result, context != 0, device);
 }
 
 } // namespace

@@ -32,7 +32,7 @@ class GraphTracePolicy {
 public:
     struct Wanted {
         bool graphTrace = false;
-        bool kernels = false; ///< CONCURRENT_KERNEL, MEMCPY, MEMSET
+        bool kernels = false; ///< CONCURRENT_KERNEL, MEMCPY, MEMCPY2, MEMSET
         bool sync = false;
         bool operator==(const Wanted&) const = default;
     };

@@ -44,17 +44,18 @@ bool changesMemory(std::uint32_t api) {
 
 } // namespace
 
-void MemorySampler::afterCall(const gd_rt_api& call, std::int32_t result, bool inContext) noexcept {
+void MemorySampler::afterCall(
+    const gd_rt_api& call, std::int32_t result, bool inContext, std::uint32_t device) noexcept {
     const DriverApi& driver = driverApi();
     const bool exhausted = result == CUDA_ERROR_OUT_OF_MEMORY;
-    if (!inContext || driver.memGetInfo == nullptr || call.device >= kMaxDevices || !changesMemory(call.api)
+    if (!inContext || driver.memGetInfo == nullptr || device >= kMaxDevices || !changesMemory(call.api)
         || (result != CUDA_SUCCESS && !exhausted) || sink::openCaptures() != 0 || !sink::enabled()) {
         return;
     }
     const std::int64_t nowNs = sink::nowNs();
-    std::int64_t beforeNs = m_lookedAtNs[call.device].load(std::memory_order_relaxed);
+    std::int64_t beforeNs = m_lookedAtNs[device].load(std::memory_order_relaxed);
     if ((beforeNs != 0 && nowNs - beforeNs < (exhausted ? kFailedPeriodNs : kPeriodNs))
-        || !m_lookedAtNs[call.device].compare_exchange_strong(beforeNs, nowNs)) {
+        || !m_lookedAtNs[device].compare_exchange_strong(beforeNs, nowNs)) {
         return;
     }
     const RelaxedMode relaxed;
@@ -64,18 +65,17 @@ void MemorySampler::afterCall(const gd_rt_api& call, std::int32_t result, bool i
         return;
     }
     sink::DeviceMemory memory;
-    memory.device = call.device;
+    memory.device = device;
     memory.freeBytes = freeBytes;
     memory.totalBytes = totalBytes;
-    CUdevice device = 0;
+    CUdevice handle = 0;
     cuuint64_t reserved = 0;
-    if (driver.deviceGet == nullptr
-        || driver.deviceGet(&device, static_cast<int>(call.device)) != CUDA_SUCCESS) {
+    if (driver.deviceGet == nullptr || driver.deviceGet(&handle, static_cast<int>(device)) != CUDA_SUCCESS) {
         sink::memorySample(memory);
         return;
     }
     if (driver.deviceGetGraphMemAttribute != nullptr
-        && driver.deviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved)
+        && driver.deviceGetGraphMemAttribute(handle, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved)
             == CUDA_SUCCESS) {
         memory.knowsGraphReserved = true;
         memory.graphReservedBytes = reserved;

@@ -16,8 +16,9 @@ namespace gd::cupti {
 /// disturbed either.
 class MemorySampler {
 public:
-    /// A call returned. `inContext`: the thread has a current context, of device call.device.
-    void afterCall(const gd_rt_api& call, std::int32_t result, bool inContext) noexcept;
+    /// A call returned. `inContext`: the thread has a current context, of `device` (the call's own may be
+    /// another one: its stream's).
+    void afterCall(const gd_rt_api& call, std::int32_t result, bool inContext, std::uint32_t device) noexcept;
     /// A call that names `pool` (it may be gone after cuMemPoolDestroy) succeeded.
     void afterUse(MemoryObjects& objects, CUmemoryPool pool, std::uint32_t device) noexcept;
 

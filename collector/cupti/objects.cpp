@@ -78,17 +78,20 @@ std::uint64_t Objects::streamNumber(std::uint64_t context, std::uint32_t cuptiId
     return (context > 1 ? (context - 1) << kContextShift : 0) | cuptiId;
 }
 
-std::uint64_t Objects::streamCreated(CUstream stream, std::uint64_t context, std::uint32_t cuptiId) noexcept {
+std::uint64_t Objects::streamCreated(
+    CUstream stream, std::uint64_t context, std::uint32_t cuptiId, std::uint32_t device) noexcept {
     const SpinGuard guard(m_lock);
-    std::uint64_t* id = m_streams.insert(key(stream));
-    if (id == nullptr) {
+    StreamEntry* entry = m_streams.insert(key(stream));
+    if (entry == nullptr) {
         return 0;
     }
-    *id = cuptiId > raw::kLegacyStream ? streamNumber(context, cuptiId) : kUnknown | ++m_nextUnknownStream;
-    return *id;
+    const std::uint64_t id
+        = cuptiId > raw::kLegacyStream ? streamNumber(context, cuptiId) : kUnknown | ++m_nextUnknownStream;
+    *entry = {id, device, context != 0};
+    return id;
 }
 
-std::uint64_t Objects::stream(const CallArguments& arguments) noexcept {
+std::uint64_t Objects::stream(const CallArguments& arguments, std::uint32_t* device) noexcept {
     if (!arguments.namesStream) {
         return arguments.defaultStream == DefaultStream::Legacy   ? raw::kLegacyStream
             : arguments.defaultStream == DefaultStream::PerThread ? perThreadStream()
@@ -102,20 +105,23 @@ std::uint64_t Objects::stream(const CallArguments& arguments) noexcept {
         return perThreadStream();
     }
     const SpinGuard guard(m_lock);
-    std::uint64_t* id = m_streams.insert(key(arguments.stream));
-    if (id == nullptr) {
+    StreamEntry* entry = m_streams.insert(key(arguments.stream));
+    if (entry == nullptr) {
         return 0;
     }
-    if (*id == 0) {
-        *id = kUnknown | ++m_nextUnknownStream;
+    if (entry->id == 0) {
+        entry->id = kUnknown | ++m_nextUnknownStream;
     }
-    return *id;
+    if (device != nullptr && entry->knowsDevice) {
+        *device = entry->device;
+    }
+    return entry->id;
 }
 
 std::uint64_t Objects::streamDestroyed(CUstream stream) noexcept {
     const SpinGuard guard(m_lock);
-    const std::uint64_t* found = m_streams.find(key(stream));
-    const std::uint64_t id = found != nullptr ? *found : 0;
+    const StreamEntry* found = m_streams.find(key(stream));
+    const std::uint64_t id = found != nullptr ? found->id : 0;
     m_streams.erase(key(stream));
     return id;
 }

@@ -44,10 +44,12 @@ public:
 
     /// The id of CUPTI's stream number in a context of ours.
     static std::uint64_t streamNumber(std::uint64_t context, std::uint32_t cuptiId) noexcept;
-    std::uint64_t streamCreated(CUstream stream, std::uint64_t context, std::uint32_t cuptiId) noexcept;
+    std::uint64_t streamCreated(
+        CUstream stream, std::uint64_t context, std::uint32_t cuptiId, std::uint32_t device) noexcept;
     /// The id for a call's stream argument, 0 = the call has none. Streams never seen get a number of their
-    /// own.
-    std::uint64_t stream(const CallArguments& arguments) noexcept;
+    /// own. `device` (may be null) becomes the stream's, where that is known: another context than the
+    /// stream's may be current.
+    std::uint64_t stream(const CallArguments& arguments, std::uint32_t* device = nullptr) noexcept;
     std::uint64_t streamDestroyed(CUstream stream) noexcept;
 
     std::uint64_t eventCreated(CUevent event) noexcept;
@@ -77,7 +79,12 @@ private:
 
     session::SpinLock m_lock;
     session::FlatMap<ContextEntry> m_contexts;
-    session::FlatMap<std::uint64_t> m_streams;
+    struct StreamEntry {
+        std::uint64_t id;
+        std::uint32_t device;
+        bool knowsDevice;
+    };
+    session::FlatMap<StreamEntry> m_streams;
     session::FlatMap<std::uint64_t> m_events;
     session::FlatMap<GraphEntry> m_graphs;
     session::FlatMap<ExecEntry> m_execs;

@@ -102,7 +102,7 @@ void onStream(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUp
         refused(Refusal::Streams);
         number = 0;
     }
-    object.id = client.objects().streamCreated(stream, object.context, number);
+    object.id = client.objects().streamCreated(stream, object.context, number, object.device);
     const gd_api_id api = calls.currentApi();
     if (api == GD_API_STREAM_CREATE || api == GD_API_STREAM_CREATE_WITH_PRIORITY) {
         object.flags = calls.innermost()->arguments.mode & CU_STREAM_NON_BLOCKING;

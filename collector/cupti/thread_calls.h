@@ -14,6 +14,7 @@ struct ThreadCalls {
     struct Open {
         CallArguments arguments;
         gd_rt_api call{}; ///< as reported at enter; handles may be gone at exit
+        bool hadContext = false; ///< one was current at enter
         bool execStarted = false; ///< instantiate: GRAPHEXEC_CREATE_STARTING has come
         std::uint32_t execGraph = 0; ///< instantiate: number of the executable, known from its first graph
         bool freeReported = false; ///< the sink was told at enter

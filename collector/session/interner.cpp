@@ -92,18 +92,51 @@ std::uint32_t Interner::intern(Table& table, std::string_view bytes, Write write
     if (entry->id != 0) {
         return entry->id;
     }
-    const char* kept = shard.copy(bytes);
-    if (kept == nullptr) {
-        return 0;
-    }
     const std::uint32_t id = table.nextId.fetch_add(1, std::memory_order_relaxed);
-    // Written under the shard's lock, so that nobody can record this id before its record is in the ring.
+    // Written under the shard's lock, so that nobody can record this id before its record is in the ring. And
+    // before it is kept: an attempt that fails because the ring is full must not cost memory each time.
     if (!write(id)) {
         return 0;
     }
-    *entry = {hash, kept, static_cast<std::uint32_t>(bytes.size()), id};
-    ++shard.count;
+    if (const char* kept = shard.copy(bytes)) {
+        *entry = {hash, kept, static_cast<std::uint32_t>(bytes.size()), id};
+        ++shard.count;
+    }
     return id;
+}
+
+std::uint32_t Interner::known(Table& table, std::string_view bytes) noexcept {
+    const std::uint64_t hash = hashBytes(bytes);
+    Shard& shard = table.shards[(hash >> 48) % kShards];
+    const SpinGuard guard(shard.lock);
+    return shard.entries != nullptr ? shard.find(hash, bytes)->id : 0;
+}
+
+raw::StringRef Interner::name(std::string_view text) noexcept {
+    constexpr std::uint64_t kStandInBudget = kNameBudget / 16;
+    text = text.substr(0, kMaxStringBytes);
+    if (const raw::StringRef id = text.empty() ? 0 : known(m_strings, text); id != 0 || text.empty()) {
+        return id;
+    }
+    const auto take = [](std::atomic<std::uint64_t>& used, std::uint64_t budget, std::size_t bytes) noexcept {
+        // Tested first: an attempt beyond the budget leaves the sum as it is.
+        return used.load(std::memory_order_relaxed) + bytes + kNameCost <= budget
+            && used.fetch_add(bytes + kNameCost, std::memory_order_relaxed) < budget;
+    };
+    if (take(m_nameBytes, kNameBudget, text.size())) {
+        return string(text);
+    }
+    m_namesLeftOut.fetch_add(1, std::memory_order_relaxed);
+    char standIn[256];
+    const std::size_t length = text.size() < sizeof standIn ? text.size() : sizeof standIn;
+    for (std::size_t i = 0; i < length; ++i) {
+        standIn[i] = text[i] >= '0' && text[i] <= '9' ? '0' : text[i];
+    }
+    const std::string_view withoutNumbers(standIn, length);
+    if (const raw::StringRef id = known(m_strings, withoutNumbers); id != 0) {
+        return id;
+    }
+    return string(take(m_standInBytes, kStandInBudget, length) ? withoutNumbers : "(further names)");
 }
 
 raw::StringRef Interner::string(std::string_view text) noexcept {

@@ -24,6 +24,13 @@ public:
     }
 
     raw::StringRef string(std::string_view text) noexcept;
+    /// The same for names that a job makes up as it goes, such as ranges that it numbers: when they have
+    /// taken kNameBudget, one that is new is kept with each of its digits as 0, so that names which differ in
+    /// numbers only become one, and counted.
+    raw::StringRef name(std::string_view text) noexcept;
+    std::uint64_t namesLeftOut() const noexcept { return m_namesLeftOut.load(std::memory_order_relaxed); }
+    static constexpr std::uint64_t kNameBudget = std::uint64_t{16} << 20; ///< bytes, kNameCost more for each
+    static constexpr std::uint64_t kNameCost = 64;
     /// `native`: return addresses, innermost first; both counts <= 64.
     raw::StackRef stack(const std::uint64_t* native, unsigned nativeCount, const raw::PythonFrame* python,
         unsigned pythonCount) noexcept;
@@ -59,6 +66,7 @@ private:
         std::atomic<std::uint32_t> nextId{1};
     };
 
+    std::uint32_t known(Table& table, std::string_view bytes) noexcept; ///< 0 = not yet
     template <class Write> std::uint32_t intern(Table& table, std::string_view bytes, Write write) noexcept;
     bool writeString(raw::StringRef id, std::string_view text) noexcept;
 
@@ -67,6 +75,9 @@ private:
     Table m_stacks;
     Table m_shapes;
     Table m_scalars;
+    std::atomic<std::uint64_t> m_nameBytes{0};
+    std::atomic<std::uint64_t> m_standInBytes{0};
+    std::atomic<std::uint64_t> m_namesLeftOut{0};
 };
 
 } // namespace gd::session

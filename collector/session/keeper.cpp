@@ -277,6 +277,7 @@ void Keeper::writeCounters(std::int64_t nowNs) noexcept {
         m_queriesLeftOut);
     write("collector.stacks_left_out", m_session.stacksLeftOut.load(std::memory_order_relaxed),
         m_stacksLeftOut);
+    write("collector.range_names_left_out", m_session.strings.namesLeftOut(), m_namesLeftOut);
 }
 
 } // namespace gd::session

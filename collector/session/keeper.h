@@ -49,6 +49,7 @@ private:
     std::int64_t m_tickNs = 0;
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;
+    std::uint64_t m_namesLeftOut = 0;
 };
 
 } // namespace gd::session

@@ -2,6 +2,7 @@
 #include "collector/session/range_path.h"
 
 #include "collector/raw/spool_name.h"
+#include "collector/session/session.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -147,6 +148,16 @@ void stepEnded(SessionState& session, const ThreadState& thread) noexcept {
     }
 }
 
+raw::StringRef nameOfTheJob(SessionState& session, std::string_view text) noexcept {
+    const raw::StringRef name = session.strings.name(text);
+    if (session.strings.namesLeftOut() != 0 && session.saidNamesLeftOut.exchange(1) == 0) {
+        writeIssue(session, raw::IssueSeverity::Info, "range_names_left_out",
+            "the job made up more names of ranges than are kept (16 MiB): further ones stand with 0 for each "
+            "digit");
+    }
+    return name;
+}
+
 raw::StringRef rangePath(SessionState& session, ThreadState& thread) noexcept {
     if (thread.openRangeCount == 0) {
         return 0;
@@ -155,7 +166,7 @@ raw::StringRef rangePath(SessionState& session, ThreadState& thread) noexcept {
                                                                                : ThreadState::kMaxOpenRanges;
     OpenRange& range = thread.openRanges[depth - 1];
     if (range.path == 0) {
-        range.path = session.strings.string({thread.pathText, range.pathBytes});
+        range.path = nameOfTheJob(session, {thread.pathText, range.pathBytes});
     }
     return range.path;
 }

@@ -8,6 +8,8 @@
 
 namespace gd::session {
 
+/// A name that the job made up (Interner::name); the first one that is left out makes an issue.
+raw::StringRef nameOfTheJob(SessionState& session, std::string_view text) noexcept;
 /// "outer/inner" of the ranges now open on this thread, interned; 0 = none.
 raw::StringRef rangePath(SessionState& session, ThreadState& thread) noexcept;
 /// What a range means besides its name.

@@ -106,6 +106,7 @@ struct SessionState {
     FlatMap<raw::ShapeRef> nodeShapes;
 
     NamePattern stepPattern;
+    std::atomic<std::uint32_t> saidNamesLeftOut{0};
     std::atomic<std::uint64_t> stepsEnded{0}; ///< outermost step ranges of all threads
     std::atomic<std::uint32_t> openSteps{0}; ///< step ranges some thread is in
 

@@ -166,7 +166,7 @@ void range(const gd_rt_range& range, std::uint32_t color) noexcept {
     record.timeNs = monotonicNs();
     record.payload = range.u64;
     record.domain = session.strings.string(range.domain != nullptr ? range.domain : "");
-    record.name = session.strings.string(name);
+    record.name = nameOfTheJob(session, name);
     record.op = static_cast<std::uint8_t>(range.op);
     record.color = color;
     // NCCL's own ranges name its calls, not the job's regions: they are no part of range paths.

@@ -85,13 +85,39 @@ void two() {
               "NULL => 2");
 }
 
+// Copies from the first device to the second; a fill on the first device's stream while the second is
+// current.
+void between(const Work& first) {
+    constexpr int kCopies = 5;
+    void* there = nullptr;
+    check(cudaMalloc(&there, 2048), "malloc");
+    check(cudaDeviceEnablePeerAccess(0, 0), "peer");
+    check(cudaSetDevice(0), "device");
+    for (int i = 0; i < kCopies; ++i) {
+        check(cudaMemcpyPeerAsync(there, 1, first.data, 0, 2048, first.stream), "peer copy");
+    }
+    check(cudaStreamSynchronize(first.stream), "synchronize");
+    check(cudaSetDevice(1), "device");
+    check(cudaGraphLaunch(first.exec, first.stream), "launch");
+    check(cudaStreamSynchronize(first.stream), "synchronize");
+    std::printf(
+        "EXPECT SELECT count(*) FROM memcpy WHERE copy_kind = 'PtoP' AND bytes = 2048 => %d\n", kCopies);
+    std::printf("EXPECT SELECT count(*) FROM replay WHERE device_id = 0 => %d\n", kReplays + 1);
+}
+
 void devices() {
     int count = 0;
+    Work first;
     check(cudaGetDeviceCount(&count), "count");
     for (int device = 0; device < count; ++device) {
         check(cudaSetDevice(device), "device");
         Work work;
         std::printf("device %d: %d\n", device, run(work));
+        if (device == 0) {
+            first = work;
+        } else if (device == 1) {
+            between(first);
+        }
     }
     std::printf("EXPECT SELECT count(DISTINCT device_id) FROM allocation WHERE kind = 'device' AND bytes = "
                 "4096 => %d\n",

@@ -172,4 +172,29 @@ TEST(ActivityRecords, CopiesKeepDirectionAndKinds) {
     EXPECT_EQ(copies[0].bytes, 4U);
 }
 
+TEST(ActivityRecords, CopiesBetweenDevicesAreAKindOfTheirOwn) {
+    CUpti_ActivityMemcpyPtoP4 copy{};
+    copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+    copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+    copy.srcKind = copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    copy.bytes = 4096;
+    copy.start = 5;
+    copy.end = 9;
+    copy.deviceId = 1;
+    copy.srcDeviceId = 1;
+    copy.dstDeviceId = 0;
+    copy.contextId = 1;
+    copy.correlationId = 3;
+    copy.graphNodeId = 0x600000001;
+    copy.graphId = 6;
+    for (const RecordLayout layout : {RecordLayout::Cuda12, RecordLayout::Cuda13}) {
+        const auto copies = record(copy, layout).eventsOf<raw::Memcpy>();
+        ASSERT_EQ(copies.size(), 1U);
+        EXPECT_EQ(copies[0].copyKind, GD_RT_COPY_PTOP);
+        EXPECT_EQ(copies[0].bytes, 4096U);
+        EXPECT_EQ(copies[0].device, 1U);
+        EXPECT_EQ(copies[0].node, 0x600000001U);
+    }
+}
+
 } // namespace gd::cupti

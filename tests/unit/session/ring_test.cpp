@@ -270,6 +270,43 @@ TEST_F(RingTest, EqualContentsGetEqualIdsAndOneRecord) {
     EXPECT_EQ(raw.string(ids[0][7]), "name 7");
 }
 
+TEST_F(RingTest, NamesThatAJobNumbersTakeNoMoreThanTheirBudget) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    const auto name = [&strings](std::uint64_t i, std::size_t bytes) {
+        std::string text = "step " + std::to_string(i) + " of ";
+        text.resize(bytes, 'x');
+        return strings.name(text);
+    };
+    constexpr std::size_t kBytes = 64 * 1024;
+    const raw::StringRef first = name(0, kBytes);
+    std::uint64_t kept = 1;
+    for (; strings.namesLeftOut() == 0 && kept < 1000; ++kept) {
+        EXPECT_NE(name(kept, kBytes), first);
+        ring->sealHistory();
+        recycleFull();
+    }
+    EXPECT_EQ(kept - 1, Interner::kNameBudget / (kBytes + Interner::kNameCost));
+    // Small ones that still fit; each is new.
+    for (std::uint64_t i = 0; strings.namesLeftOut() == 1 && i < 1000; ++i) {
+        name(i, 32);
+    }
+    ring->sealHistory();
+    recycleFull();
+    const std::uint64_t before = strings.namesLeftOut();
+    EXPECT_EQ(before, 2u);
+    // Known ones stay themselves, new ones differ in nothing but their numbers; other strings are not
+    // limited.
+    EXPECT_EQ(name(0, kBytes), first);
+    const raw::StringRef standIn = strings.name("step 77 of 8");
+    EXPECT_EQ(strings.name("step 11 of 9"), standIn);
+    EXPECT_NE(strings.name("epoch 11 of 9"), standIn);
+    const raw::StringRef kernel = strings.string("a kernel 7");
+    EXPECT_EQ(found().string(standIn), "step 00 of 0");
+    EXPECT_EQ(found().string(kernel), "a kernel 7");
+    EXPECT_EQ(strings.namesLeftOut(), before + 3);
+}
+
 TEST_F(RingTest, LongStringsAreCutIntoParts) {
     ASSERT_TRUE(ring->prepare());
     Interner strings(*ring, 1);

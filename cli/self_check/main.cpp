@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job of `graphdoctor run --self-check`: uses everything that a recording can see, each part in a process
+// of its own, so that one that crashes or hangs costs no other.
+//
+//     self_check_job RESULTS SCRIPT PYTHON      runs all parts; a line each goes to the file RESULTS:
+//                                               part, pid, status, kind, detail, remedy, separated by tabs
+//     self_check_job PART [NCCL_LIBRARY]        one part: kind, detail and remedy on stdout
+#include "cli/self_check/part.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace gd::self_check;
+
+namespace {
+
+// Importing PyTorch from a cold disk takes its time; everything else needs a second.
+constexpr unsigned kPartSeconds = 20;
+constexpr unsigned kTorchSeconds = 90;
+
+struct Part {
+    std::string name;
+    std::vector<std::string> command;
+    unsigned seconds = kPartSeconds;
+};
+
+void say(const Outcome& outcome) {
+    constexpr const char* kKinds[] = {"ran", "absent", "failed"};
+    std::printf("%s\t%s\t%s\n", kKinds[static_cast<int>(outcome.kind)], outcome.detail.c_str(),
+        outcome.remedy.c_str());
+}
+
+[[noreturn]] void become(const Part& part, int output) {
+    dup2(output, STDOUT_FILENO);
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    alarm(part.seconds); // outlives the exec
+    std::vector<char*> words;
+    for (const std::string& word : part.command)
+        words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    _exit(127);
+}
+
+std::string readAll(int fd) {
+    std::string text;
+    char piece[512];
+    for (ssize_t got = 0; (got = read(fd, piece, sizeof piece)) > 0;)
+        text.append(piece, static_cast<std::size_t>(got));
+    return text;
+}
+
+// The last line of what the part printed: a library may have printed before it.
+std::string lastLine(std::string text) {
+    while (!text.empty() && text.back() == '\n')
+        text.pop_back();
+    return text.substr(text.rfind('\n') + 1);
+}
+
+std::string end(const Part& part, int status) {
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        return "failed\tdid not end within " + std::to_string(part.seconds) + " s\t";
+    if (WIFSIGNALED(status))
+        return "failed\tended by signal " + std::to_string(WTERMSIG(status)) + "\t";
+    if (WEXITSTATUS(status) == 127)
+        return "absent\t" + part.command.front() + " was not found\t";
+    return "failed\tended with status " + std::to_string(WEXITSTATUS(status)) + "\t";
+}
+
+// Runs the part and returns its line; `output` gets what it said.
+std::string run(const Part& part, std::string& output) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return part.name + "\t0\tfailed\tno pipe could be made\t";
+    const pid_t pid = fork();
+    if (pid == 0)
+        become(part, ends[1]);
+    close(ends[1]);
+    output = pid > 0 ? lastLine(readAll(ends[0])) : "";
+    close(ends[0]);
+    int status = 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return part.name + "\t0\tfailed\tno process could be made\t";
+    const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !output.empty();
+    return part.name + "\t" + std::to_string(pid) + "\t" + (ended ? output : end(part, status));
+}
+
+int runAll(const char* self, const char* results, const std::string& script, const std::string& python) {
+    std::FILE* file = std::fopen(results, "we");
+    if (file == nullptr)
+        return 3;
+    const auto write = [&](const Part& part) {
+        std::string output;
+        std::fprintf(file, "%s\n", run(part, output).c_str());
+        return output;
+    };
+    write({"runtime", {self, "runtime"}});
+    write({"nvtx", {self, "nvtx"}});
+    write({"cuda", {self, "cuda"}});
+    // A wheel brings a NCCL of its own, which only its Python finds.
+    std::string library;
+    run({"where", {python, script, "nccl"}}, library);
+    write({"nccl", {self, "nccl", library.starts_with('/') ? library : ""}});
+    write({"python", {python, script, "stacks"}});
+    write({"allocator", {python, script, "allocator"}, kTorchSeconds});
+    return std::fclose(file) == 0 ? 0 : 3;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 4)
+        return runAll("/proc/self/exe", argv[1], argv[2], argv[3]);
+    const std::string part = argc > 1 ? argv[1] : "";
+    if (part == "runtime")
+        say(runRuntime());
+    else if (part == "nvtx")
+        say(runNvtx());
+    else if (part == "cuda")
+        say(runCuda());
+    else if (part == "nccl")
+        say(runNccl(argc > 2 ? argv[2] : ""));
+    else
+        return 2;
+    return 0;
+}
