@@ -24,11 +24,13 @@ Attention<T>::Attention(const ModelConfig& config, const parallel::ModelParallel
 
 template <class T> void Attention<T>::plan(BufferPlan& plan, int slots) {
     m_slots.resize(static_cast<std::size_t>(slots));
+    const bool again = m_config.recompute != Recompute::None;
     for (Slot& slot : m_slots) {
         plan.inSlot(static_cast<std::size_t>(&slot - m_slots.data()));
-        plan.want(&slot.qkv, m_sizes.rows * 3 * m_sizes.width());
-        plan.want(&slot.output, m_sizes.rows * m_sizes.width());
-        plan.want(&slot.logSums, m_sizes.rows * m_sizes.heads);
+        plan.want(&slot.qkv, m_sizes.rows * 3 * m_sizes.width(),
+            m_config.recompute == Recompute::Full ? "qkv" : "");
+        plan.want(&slot.output, m_sizes.rows * m_sizes.width(), again ? "attention" : "");
+        plan.want(&slot.logSums, m_sizes.rows * m_sizes.heads, again ? "logSums" : "");
     }
 }
 
@@ -149,12 +151,27 @@ template <class T> Status Attention<T>::finishRing(const Pass& pass, const Slot&
         gridFor(count), {m_scratch.ringOutput, slot.output, count});
 }
 
+template <class T> Status Attention<T>::start(const Pass& pass, const Slot& slot) const {
+    return m_parallel.context.size == 1 ? attend(pass, slot) : pack(pass, slot);
+}
+
 template <class T> void Attention<T>::forwardSteps(StepList& list) {
-    const int ranks = m_parallel.context.size;
-    list.push_back({StepKind::Compute, m_layer, -1, [this, ranks](const Pass& pass, int s) -> Status {
+    list.push_back({StepKind::Compute, m_layer, -1, [this](const Pass& pass, int s) -> Status {
                         GDT_TRY(rotate(pass, slot(s).qkv, 1.0));
-                        return ranks == 1 ? attend(pass, slot(s)) : pack(pass, slot(s));
+                        return start(pass, slot(s));
                     }});
+    coreSteps(list);
+}
+
+template <class T> void Attention<T>::againSteps(StepList& list) {
+    list.push_back(
+        {StepKind::Compute, m_layer, -1, [this](const Pass& pass, int s) { return start(pass, slot(s)); }});
+    coreSteps(list);
+}
+
+// What follows start().
+template <class T> void Attention<T>::coreSteps(StepList& list) {
+    const int ranks = m_parallel.context.size;
     for (int hop = 0; ranks > 1 && hop < ranks; ++hop) {
         if (hop + 1 < ranks) {
             list.push_back({StepKind::RingComm, m_layer, hop,

@@ -32,10 +32,14 @@ public:
 
     /// From slot.qkv to slot.output.
     void forwardSteps(StepList& list);
+    /// The same in a backward pass, when qkv is there and was turned already.
+    void againSteps(StepList& list);
     /// From scratch.heads, the gradient of the output, to scratch.wide, that of qkv.
     void backwardSteps(StepList& list);
 
 private:
+    void coreSteps(StepList& list);
+    runtime::Status start(const Pass& pass, const Slot& slot) const;
     runtime::Status rotate(const Pass& pass, T* qkv, double direction) const;
     runtime::Status attend(const Pass& pass, const Slot& slot) const;
     runtime::Status attendBackward(const Pass& pass, const Slot& slot) const;

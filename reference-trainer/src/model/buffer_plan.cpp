@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/buffer_plan.h"
 
-#include <map>
-#include <utility>
-
 namespace gdt::model {
 
 using runtime::GraphPool;
@@ -45,6 +42,7 @@ Status BufferPlan::assign(const BufferGroup& group, GraphPool& pool) const {
             GDT_TRY(pool.allocate(wanted.pointer, wanted.bytes));
         }
     }
+    share(group);
     return Status::Success;
 }
 
@@ -54,6 +52,15 @@ void BufferPlan::assign(const BufferGroup& group, void* memory) const {
         if (wanted.in(group)) {
             *wanted.pointer = next;
             next += GraphPool::rounded(wanted.bytes);
+        }
+    }
+    share(group);
+}
+
+void BufferPlan::share(const BufferGroup& group) const {
+    for (const auto& [pointer, owner] : m_sharers) {
+        if (group.chunk < 0) {
+            *pointer = *owner;
         }
     }
 }

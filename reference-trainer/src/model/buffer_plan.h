@@ -5,6 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace gdt::model {
@@ -42,6 +45,22 @@ public:
         m_wanted.push_back({reinterpret_cast<void**>(pointer), static_cast<std::size_t>(count) * sizeof(T),
             m_kind, m_chunk, m_slot});
     }
+    /// The same for a workspace that all pointers wanted under one name share; with an empty name, a buffer
+    /// of its own.
+    template <class T> void want(T** pointer, std::int64_t count, const std::string& name) {
+        if (name.empty()) {
+            want(pointer, count);
+            return;
+        }
+        void** target = reinterpret_cast<void**>(pointer);
+        const auto [owner, isNew] = m_owners.try_emplace(name, target);
+        if (isNew) {
+            m_wanted.push_back(
+                {target, static_cast<std::size_t>(count) * sizeof(T), BufferKind::Workspace, -1, -1});
+        } else {
+            m_sharers.emplace_back(target, owner->second);
+        }
+    }
 
     /// What a pool needs to hold them all.
     [[nodiscard]] std::size_t bytes() const;
@@ -67,7 +86,11 @@ private:
         }
     };
 
+    void share(const BufferGroup& group) const;
+
     std::vector<Wanted> m_wanted;
+    std::map<std::string, void**> m_owners; // of workspaces, by name
+    std::vector<std::pair<void**, void**>> m_sharers; // and who else points to them
     BufferKind m_kind = BufferKind::Workspace;
     int m_chunk = -1, m_slot = -1;
 };

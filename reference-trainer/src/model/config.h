@@ -8,6 +8,12 @@ namespace gdt::model {
 
 enum class NormKind { Layer, Rms };
 enum class Activation { Gelu, Swiglu };
+/// What the backward pass computes again instead of keeping it from the forward pass.
+enum class Recompute {
+    None,
+    Selective, ///< the attention core: from queries, keys and values to its output
+    Full, ///< each layer, from its input
+};
 
 /// Shape of the model. All sizes in elements.
 struct ModelConfig {
@@ -19,6 +25,7 @@ struct ModelConfig {
     bool tiedHead = true; ///< the output projection is the token embedding
     NormKind norm = NormKind::Layer;
     Activation activation = Activation::Gelu;
+    Recompute recompute = Recompute::None;
     std::int64_t mlpWidth = 0; ///< inner width of the MLP; 0: as usual for the activation
     double normEpsilon = 1e-5;
     double rotaryBase = 10000.0;

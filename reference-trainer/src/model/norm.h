@@ -13,10 +13,10 @@ template <class T> struct NormStatistics {
     kernels::Wide<T>* mean = nullptr; ///< layer norm only
     kernels::Wide<T>* rstd = nullptr;
 
-    void plan(BufferPlan& plan, NormKind kind, std::int64_t rows) {
-        plan.want(&rstd, rows);
+    void plan(BufferPlan& plan, NormKind kind, std::int64_t rows, const std::string& key = {}) {
+        plan.want(&rstd, rows, key.empty() ? key : key + ".rstd");
         if (kind == NormKind::Layer) {
-            plan.want(&mean, rows);
+            plan.want(&mean, rows, key.empty() ? key : key + ".mean");
         }
     }
 };

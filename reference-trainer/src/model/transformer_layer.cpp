@@ -38,16 +38,19 @@ TransformerLayer<T>::TransformerLayer(const ModelConfig& config, const parallel:
 template <class T> void TransformerLayer<T>::plan(BufferPlan& plan, int slots) {
     m_attention.plan(plan, slots);
     m_slots.resize(static_cast<std::size_t>(slots));
+    const auto name = [&](const char* buffer) {
+        return std::string(m_config.recompute == Recompute::Full ? buffer : "");
+    };
     for (Slot& slot : m_slots) {
         plan.inSlot(static_cast<std::size_t>(&slot - m_slots.data()));
-        slot.norm1.plan(plan, m_config.norm, m_sizes.shardRows);
-        slot.norm2.plan(plan, m_config.norm, m_sizes.shardRows);
-        plan.want(&slot.normed1, m_sizes.rows * m_sizes.hidden);
-        plan.want(&slot.normed2, m_sizes.rows * m_sizes.hidden);
-        plan.want(&slot.middle, m_sizes.shardRows * m_sizes.hidden);
+        slot.norm1.plan(plan, m_config.norm, m_sizes.shardRows, name("norm1"));
+        slot.norm2.plan(plan, m_config.norm, m_sizes.shardRows, name("norm2"));
+        plan.want(&slot.normed1, m_sizes.rows * m_sizes.hidden, name("normed1"));
+        plan.want(&slot.normed2, m_sizes.rows * m_sizes.hidden, name("normed2"));
+        plan.want(&slot.middle, m_sizes.shardRows * m_sizes.hidden, name("middle"));
         plan.want(&slot.output, m_sizes.shardRows * m_sizes.hidden);
-        plan.want(&slot.fc1, m_sizes.rows * m_sizes.fc1);
-        plan.want(&slot.active, m_sizes.rows * m_sizes.mlpHidden);
+        plan.want(&slot.fc1, m_sizes.rows * m_sizes.fc1, name("fc1"));
+        plan.want(&slot.active, m_sizes.rows * m_sizes.mlpHidden, name("active"));
     }
 }
 
@@ -121,13 +124,22 @@ template <class T> Status TransformerLayer<T>::betweenBranches(const Pass& pass,
     return m_mlpBranch.norm(pass, s.middle, s.normed2, s.norm2);
 }
 
+template <class T> Status TransformerLayer<T>::betweenAgain(const Pass& pass, const Slot& s, int) {
+    GDT_TRY(m_attentionBranch.addBranch(pass, s.residual.x, s.middle, s.firstSample));
+    return m_mlpBranch.norm(pass, s.middle, s.normed2, s.norm2);
+}
+
 template <class T> Status TransformerLayer<T>::gatherNormed2(const Pass& pass, const Slot& s, int) {
     return m_mlpBranch.gatherNormed(pass, s.normed2);
 }
 
-template <class T> Status TransformerLayer<T>::mlp(const Pass& pass, const Slot& s, int) {
+template <class T> Status TransformerLayer<T>::mlpAgain(const Pass& pass, const Slot& s, int) {
     GDT_TRY(m_mlpBranch.first().forward(pass, s.normed2, s.fc1));
-    GDT_TRY(activate(pass, s));
+    return activate(pass, s);
+}
+
+template <class T> Status TransformerLayer<T>::mlp(const Pass& pass, const Slot& s, int slot) {
+    GDT_TRY(mlpAgain(pass, s, slot));
     return m_mlpBranch.last().forward(pass, s.active, m_scratch.narrow);
 }
 
@@ -150,9 +162,32 @@ template <class T> Status TransformerLayer<T>::afterMlp(const Pass& pass, const 
 
 // --- backward ---
 
+template <class T> void TransformerLayer<T>::againSteps(StepList& list) {
+    using Layer = TransformerLayer;
+    const parallel::TensorGroup& tensor = m_parallel.tensor;
+    add(list, StepKind::Compute, &Layer::beforeAttention);
+    if (tensor.shards()) {
+        add(list, StepKind::TensorComm, &Layer::gatherNormed1);
+    }
+    add(list, StepKind::Compute, &Layer::qkv);
+    m_attention.forwardSteps(list);
+    add(list, StepKind::Compute, &Layer::project);
+    if (tensor.parallel()) {
+        add(list, StepKind::TensorComm, &Layer::reduceAttention);
+    }
+    add(list, StepKind::Compute, &Layer::betweenAgain);
+    if (tensor.shards()) {
+        add(list, StepKind::TensorComm, &Layer::gatherNormed2);
+    }
+    add(list, StepKind::Compute, &Layer::mlpAgain);
+}
+
 template <class T> void TransformerLayer<T>::backwardSteps(StepList& list) {
     using Layer = TransformerLayer;
     const parallel::TensorGroup& tensor = m_parallel.tensor;
+    if (m_config.recompute == Recompute::Full) {
+        againSteps(list);
+    }
     add(list, StepKind::Compute, &Layer::mlpGradient);
     if (tensor.shards()) {
         add(list, StepKind::TensorComm, &Layer::gatherMlpGradient);
@@ -162,6 +197,9 @@ template <class T> void TransformerLayer<T>::backwardSteps(StepList& list) {
         add(list, StepKind::TensorComm, &Layer::reduceMlpGradient);
     }
     add(list, StepKind::Compute, &Layer::mlpWeights);
+    if (m_config.recompute == Recompute::Selective) {
+        m_attention.againSteps(list);
+    }
     add(list, StepKind::Compute, &Layer::attentionGradient);
     if (tensor.shards()) {
         add(list, StepKind::TensorComm, &Layer::gatherAttentionGradient);

@@ -11,7 +11,8 @@ namespace gdt::model {
 ///   y = middle + drop(fc2(activation(fc1(norm2(middle))))).
 /// Kernels are issued in this order on the pass's stream, nothing waits. Over several tensor-parallel ranks
 /// qkv and fc1 are column-parallel, project and fc2 row-parallel. Activations of a slot stay until the
-/// backward pass of the same micro-batch. The steps refer to the layer, which must not move.
+/// backward pass of the same micro-batch, but for those that config.recompute makes it compute again: all
+/// layers and slots share their memory. The steps refer to the layer, which must not move.
 template <class T> class TransformerLayer {
 public:
     TransformerLayer(const ModelConfig& config, const parallel::ModelParallel& parallel,
@@ -52,6 +53,8 @@ private:
     [[nodiscard]] const Slot& at(int slot) const { return m_slots[static_cast<std::size_t>(slot)]; }
     using Piece = runtime::Status (TransformerLayer::*)(const Pass&, const Slot&, int);
     void add(StepList& list, StepKind kind, Piece piece);
+    /// Forward steps up to the inputs of the MLP's second linear, in a backward pass.
+    void againSteps(StepList& list);
 
     runtime::Status beforeAttention(const Pass& pass, const Slot& s, int);
     runtime::Status gatherNormed1(const Pass& pass, const Slot& s, int);
@@ -59,8 +62,10 @@ private:
     runtime::Status project(const Pass& pass, const Slot& s, int slot);
     runtime::Status reduceAttention(const Pass& pass, const Slot& s, int);
     runtime::Status betweenBranches(const Pass& pass, const Slot& s, int);
+    runtime::Status betweenAgain(const Pass& pass, const Slot& s, int);
     runtime::Status gatherNormed2(const Pass& pass, const Slot& s, int);
     runtime::Status mlp(const Pass& pass, const Slot& s, int);
+    runtime::Status mlpAgain(const Pass& pass, const Slot& s, int);
     runtime::Status activate(const Pass& pass, const Slot& s) const;
     runtime::Status reduceMlp(const Pass& pass, const Slot& s, int);
     runtime::Status afterMlp(const Pass& pass, const Slot& s, int);

@@ -58,6 +58,7 @@ struct Raw {
     double graphCacheMiB = -1;
     std::string norm = "layer";
     std::string activation = "gelu";
+    std::string recompute = "none";
     bool untied = false;
     std::int64_t paddedVocab = 0;
     std::vector<std::string> faults;
@@ -101,6 +102,11 @@ void addModelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
         ->group(group)
         ->check(within(0.0, 0.99));
     app.add_flag("--untied", raw.untied, "Give the output projection a matrix of its own")->group(group);
+    app.add_option("--recompute", raw.recompute,
+           "Computed again in the backward pass instead of kept: nothing, the attention core, or each layer "
+           "from its input")
+        ->group(group)
+        ->check(CLI::IsMember({"none", "selective", "full"}));
     app.add_option("--dtype", raw.dtype,
            "Number format; CUDA only: tf32 (fp32 with products on tensor cores) and bf16, which keeps "
            "parameters, "
@@ -335,6 +341,9 @@ std::string apply(const Raw& raw, RunConfig& config) {
     config.model.norm = raw.norm == "rms" ? model::NormKind::Rms : model::NormKind::Layer;
     config.model.activation
         = raw.activation == "swiglu" ? model::Activation::Swiglu : model::Activation::Gelu;
+    config.model.recompute = raw.recompute == "full" ? model::Recompute::Full
+        : raw.recompute == "selective"               ? model::Recompute::Selective
+                                                     : model::Recompute::None;
     config.model.tiedHead = !raw.untied;
     config.marks = !raw.noMarks;
     config.optimizer.decaySteps = config.steps;

@@ -106,6 +106,29 @@ TEST_P(GptStageDropout, DrawsByTheNumberOfTheSample) {
 INSTANTIATE_TEST_SUITE_P(Places, GptStageDropout,
     ::testing::Values(&ModelConfig::dropout, &ModelConfig::embeddingDropout, &ModelConfig::attentionDropout));
 
+class GptStageRecompute : public ::testing::TestWithParam<std::tuple<Recompute, Activation>> { };
+
+// What is computed again has the bits of the first time, dropout included, and is not kept in between.
+TEST_P(GptStageRecompute, GivesTheSameBitsFromLessMemory) {
+    ModelConfig config = test::tinyModel();
+    config.layers = 4;
+    config.dropout = config.attentionDropout = 0.2;
+    config.activation = std::get<1>(GetParam());
+    StageHarness<float> kept(config, 3);
+    config.recompute = std::get<0>(GetParam());
+    StageHarness<float> again(config, 3);
+    kept.computeGradients();
+    again.computeGradients();
+    const auto count = static_cast<std::size_t>(kept.stage.layout().count());
+    EXPECT_EQ(std::vector<float>(kept.gradients, kept.gradients + count),
+        std::vector<float>(again.gradients, again.gradients + count));
+    EXPECT_LT(again.stage.buffers().bytes(), kept.stage.buffers().bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GptStageRecompute,
+    ::testing::Combine(::testing::Values(Recompute::Selective, Recompute::Full),
+        ::testing::Values(Activation::Gelu, Activation::Swiglu)));
+
 TEST(GptStage, LossScaleMultipliesGradientsAndNotTheLoss) {
     StageHarness<double> h(test::tinyModel(), 3);
     h.computeGradients();

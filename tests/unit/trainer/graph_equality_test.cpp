@@ -32,6 +32,7 @@ RunConfig alone() {
 RunConfig tensorAndPipeline() {
     RunConfig config = baseRun();
     config.model.activation = model::Activation::Swiglu;
+    config.model.recompute = model::Recompute::Selective;
     config.parallel.tensor = 2;
     config.parallel.pipeline = 2;
     return config;
@@ -42,6 +43,7 @@ RunConfig sequenceAndRing() {
     config.parallel.tensor = 2;
     config.parallel.context = 2;
     config.sequenceParallel = true;
+    config.model.recompute = model::Recompute::Full;
     return config;
 }
 

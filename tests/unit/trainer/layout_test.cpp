@@ -24,17 +24,21 @@ struct Layout {
     RingLayout ring;
     bool zero1;
     model::Activation activation = model::Activation::Gelu;
+    model::Recompute recompute = model::Recompute::None;
 
     [[nodiscard]] std::string name() const {
         return "tp" + std::to_string(tensor) + (sequence ? "sp" : "") + "_cp" + std::to_string(context)
             + (context > 1 ? (ring == RingLayout::Zigzag ? "zigzag" : "contiguous") : "") + "_pp"
             + std::to_string(pipeline) + (pipeline > 1 ? pipeline::scheduleName(schedule) : "") + "_dp"
             + std::to_string(data) + (zero1 ? "zero1" : "")
-            + (activation == model::Activation::Swiglu ? "_swiglu" : "");
+            + (activation == model::Activation::Swiglu ? "_swiglu" : "")
+            + (recompute == model::Recompute::Full             ? "_full"
+                    : recompute == model::Recompute::Selective ? "_selective"
+                                                               : "");
     }
     [[nodiscard]] std::vector<int> settings() const {
         return {tensor, context, pipeline, data, sequence ? 1 : 0, static_cast<int>(schedule),
-            static_cast<int>(ring), zero1 ? 1 : 0, static_cast<int>(activation)};
+            static_cast<int>(ring), zero1 ? 1 : 0, static_cast<int>(activation), static_cast<int>(recompute)};
     }
 };
 
@@ -82,9 +86,13 @@ std::vector<Layout> allLayouts() {
 std::vector<Layout> withOptions(const std::vector<Layout>& layouts, bool each) {
     std::vector<Layout> options;
     for (const auto activation : {model::Activation::Gelu, model::Activation::Swiglu}) {
-        Layout option{};
-        option.activation = activation;
-        options.push_back(option);
+        for (const auto recompute :
+            {model::Recompute::None, model::Recompute::Selective, model::Recompute::Full}) {
+            Layout option{};
+            option.activation = activation;
+            option.recompute = recompute;
+            options.push_back(option);
+        }
     }
     std::vector<Layout> list;
     for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -92,6 +100,7 @@ std::vector<Layout> withOptions(const std::vector<Layout>& layouts, bool each) {
              o += each ? 1 : options.size()) {
             list.push_back(layouts[i]);
             list.back().activation = options[o].activation;
+            list.back().recompute = options[o].recompute;
         }
     }
     return list;
@@ -161,6 +170,7 @@ RunConfig runOf(const Layout& layout) {
         config.microBatches = 3;
     }
     config.model.activation = layout.activation;
+    config.model.recompute = layout.recompute;
     config.model.dropout = 0.1;
     config.model.embeddingDropout = 0.1;
     config.model.attentionDropout = 0.1;
@@ -174,6 +184,7 @@ RunConfig singleRankOf(RunConfig config) {
     config.schedule = ScheduleKind::OneFOneB;
     config.virtualStages = 1;
     config.distributedOptimizer = false;
+    config.model.recompute = model::Recompute::None;
     return config;
 }
 
