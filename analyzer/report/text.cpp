@@ -21,7 +21,7 @@ constexpr std::size_t kMaxFrames = 6;
 constexpr std::size_t kMaxEvidence = 8;
 constexpr std::size_t kMaxFolded = 8;
 constexpr std::size_t kMaxRanks = 8;
-constexpr std::int64_t kMaxNotes = 2; // of one kind: a job may have dozens of modules that cannot be read
+constexpr std::int64_t kMaxNotes = 1; // of one kind: a job may have dozens of modules that cannot be read
 
 // Colours repeat what the words say; without them nothing is lost.
 class Page {
@@ -73,8 +73,18 @@ private:
     bool m_color;
 };
 
-void writeHeader(Page& page, const Report& report) {
+// Who looks at nothing else reads what to fix and where.
+void writeTop(Page& page, const Report& report) {
     page.raw("GraphDoctor report\n");
+    if (report.findings.empty() || report.findings.front().severity == rules::Severity::info)
+        return;
+    const rules::Finding& first = report.findings.front();
+    page.labelled("fix first", fmt::format("{} {}", first.rule, first.title));
+    if (!first.locations.empty())
+        page.place("at", placeText(first.locations.front()));
+}
+
+void writeHeader(Page& page, const Report& report) {
     page.place("trace", report.tracePath);
     page.labelled("command", report.commandLine);
     std::string run = report.durationNs
@@ -157,7 +167,38 @@ bool differs(const VitalSign& sign) {
     return processes > 1 && seen.size() > 1;
 }
 
-void writeVital(Page& page, const VitalSign& sign) {
+bool isMeasured(const VitalSign& sign) {
+    return std::any_of(sign.values.begin(), sign.values.end(),
+        [](const VitalValue& value) { return value.value || !value.text.empty(); });
+}
+
+// The vital signs of one heading, and why what is missing is missing.
+struct VitalGroup {
+    std::string title;
+    std::vector<const VitalSign*> measured;
+    std::set<std::string> reasons; // of everything that is not complete
+};
+
+// In the order of their first figure.
+std::vector<VitalGroup> groupsOf(const Report& report) {
+    std::vector<VitalGroup> groups;
+    for (const VitalSign& sign : report.vitals) {
+        const std::string title = vitalGroup(sign.name);
+        auto group = std::find_if(
+            groups.begin(), groups.end(), [&](const VitalGroup& g) { return g.title == title; });
+        if (group == groups.end())
+            group = groups.insert(group, VitalGroup{title, {}, {}});
+        if (isMeasured(sign))
+            group->measured.push_back(&sign);
+        for (const VitalValue& value : sign.values) {
+            if (value.state != "complete" && !value.reason.empty())
+                group->reasons.insert(value.reason);
+        }
+    }
+    return groups;
+}
+
+void writeVital(Page& page, const VitalSign& sign, bool withReason) {
     const VitalValue* job = jobValue(sign);
     if (job == nullptr)
         return;
@@ -167,8 +208,8 @@ void writeVital(Page& page, const VitalSign& sign) {
         value += "  <- look";
     if (!sign.healthy.empty())
         value = padded(value, 26) + fmt::format("healthy: {}", plainLine(sign.healthy));
-    if (job->state != "complete" && !job->reason.empty())
-        value += fmt::format("{}({})", value.empty() ? "" : "  ", plainProse(job->reason));
+    if (withReason && job->state != "complete" && !job->reason.empty())
+        value += fmt::format("  ({})", plainProse(job->reason));
     if (columns(line) + columns(value) <= kWidth) {
         page.raw(line + value + "\n");
     } else {
@@ -183,43 +224,33 @@ void writeVital(Page& page, const VitalSign& sign) {
     }
 }
 
+// What was not measured at all is named by its reason alone; a reason that all share stands in the heading.
+void writeGroup(Page& page, const VitalGroup& group) {
+    std::string reasons;
+    for (const std::string& reason : group.reasons)
+        reasons += (reasons.empty() ? "" : "; ") + reason;
+    if (group.measured.empty()) {
+        page.line(fmt::format(
+                      "{}: –{}{}", plainLine(group.title), reasons.empty() ? "" : " not measured: ", reasons),
+            2, 2);
+        return;
+    }
+    const bool shared = group.reasons.size() == 1;
+    page.line(
+        shared ? fmt::format("{} (in part: {})", plainLine(group.title), reasons) : plainLine(group.title), 2,
+        2);
+    for (const VitalSign* sign : group.measured)
+        writeVital(page, *sign, !shared);
+}
+
 void writeVitals(Page& page, const Report& report) {
     page.heading("Vital signs");
     if (report.vitals.empty()) {
         page.line("not measured: no process of this trace used graphs or a device", 2);
         return;
     }
-    // Groups in the order of their first figure; unmeasured groups take one line.
-    std::vector<std::string> groups;
-    for (const VitalSign& sign : report.vitals) {
-        if (std::find(groups.begin(), groups.end(), vitalGroup(sign.name)) == groups.end())
-            groups.push_back(vitalGroup(sign.name));
-    }
-    for (const std::string& group : groups) {
-        std::set<std::string> reasons;
-        bool measured = false;
-        for (const VitalSign& sign : report.vitals) {
-            if (vitalGroup(sign.name) != group)
-                continue;
-            for (const VitalValue& value : sign.values) {
-                measured = measured || value.value || !value.text.empty();
-                if (!value.reason.empty())
-                    reasons.insert(value.reason);
-            }
-        }
-        if (!measured) {
-            std::string text = plainLine(group) + ": –";
-            for (const std::string& reason : reasons)
-                text += (reason == *reasons.begin() ? " not measured: " : "; ") + reason;
-            page.line(text, 2, 2);
-            continue;
-        }
-        page.raw(fmt::format("  {}\n", plainLine(group)));
-        for (const VitalSign& sign : report.vitals) {
-            if (vitalGroup(sign.name) == group)
-                writeVital(page, sign);
-        }
-    }
+    for (const VitalGroup& group : groupsOf(report))
+        writeGroup(page, group);
 }
 
 void writePlaces(Page& page, const rules::Finding& finding) {
@@ -290,8 +321,6 @@ void writeFindings(Page& page, const Report& report) {
     std::set<std::string> explained;
     for (const rules::Finding& finding : report.findings) {
         page.raw("\n");
-        if (explained.empty() && finding.severity > rules::Severity::info)
-            page.raw("Fix first\n");
         writeFinding(page, report, finding, !explained.insert(finding.rule).second);
     }
 }
@@ -319,6 +348,7 @@ void writeRules(Page& page, const Report& report) {
 
 std::string writeText(const Report& report, const WriteOptions& options) {
     Page page(options.color);
+    writeTop(page, report);
     writeHeader(page, report);
     writeIssues(page, report);
     if (!report.runtimeSeen) {

@@ -2,6 +2,7 @@
 #include "analyzer/rules/message.h"
 
 #include "analyzer/base/time.h"
+#include "analyzer/rules/kernel_name.h"
 
 #include <algorithm>
 #include <cctype>
@@ -105,15 +106,19 @@ Result<void> MessageTemplate::parseSpec(Piece& piece) {
         piece.format = Format::bytes;
     else if (spec == "x")
         piece.format = Format::hex;
+    else if (spec == "kernel")
+        piece.format = Format::kernel;
     else
         return fail(ErrorCode::badInput,
-            "unknown format \"{}\"; expected .1f, .1%, %, a comma, ns, bytes or x", spec);
+            "unknown format \"{}\"; expected .1f, .1%, %, a comma, ns, bytes, x or kernel", spec);
     return {};
 }
 
 Result<std::string> MessageTemplate::renderValue(const Piece& piece, const Value& value) {
     if (piece.format == Format::plain || std::holds_alternative<std::monostate>(value))
         return plainText(value);
+    if (piece.format == Format::kernel)
+        return shortKernelName(plainText(value));
     if (std::holds_alternative<std::string>(value))
         return fail(ErrorCode::query, "{{{}:{}}} needs a number, but the value is the text \"{}\"",
             piece.name, piece.spec, std::get<std::string>(value));
@@ -134,6 +139,7 @@ Result<std::string> MessageTemplate::renderValue(const Piece& piece, const Value
     case Format::hex:
         return fmt::format("{:#x}", static_cast<std::uint64_t>(integer));
     case Format::plain:
+    case Format::kernel:
         break;
     }
     return plainText(value);

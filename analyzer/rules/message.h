@@ -32,7 +32,7 @@ public:
     std::vector<std::string> names() const; // each once, in order of appearance
 
 private:
-    enum class Format { plain, fixed, grouped, percent, duration, bytes, hex };
+    enum class Format { plain, fixed, grouped, percent, duration, bytes, hex, kernel };
     struct Piece {
         std::string literal; // text before the placeholder
         std::string name; // empty: the piece is text only

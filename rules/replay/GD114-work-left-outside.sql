@@ -15,13 +15,13 @@
 --   eager, end the capture before it and begin a second graph after it.
 -- source: CUDA programming guide, cross-stream dependencies of captures; spiriMirror/libuipc issue 472;
 --   reproduced on an H200
--- message: {what} on stream {stream} ran once while {region} was captured and is missing from its {replays} replays
+-- message: {kind} {name:kernel}{more} on stream {stream} ran once while {region} was captured and is missing from its {replays} replays
 SELECT l.process_id, l.start_ns, l.end_ns, l.step, l.thread_id, l.stack_id,
   l.capture_id AS root_id, l.capture_id, l.bytes AS cost_bytes,
-  CASE l.kind WHEN 'comm' THEN 'collective ' WHEN 'kernel' THEN 'kernel '
-    WHEN 'memcpy' THEN 'copy ' ELSE 'fill ' END || l.name
-    || CASE WHEN l.operations > TRUE
-      THEN ' and ' || (l.operations - 1) || ' more operations' ELSE '' END AS what,
+  CASE l.kind WHEN 'comm' THEN 'collective' WHEN 'kernel' THEN 'kernel'
+    WHEN 'memcpy' THEN 'copy' ELSE 'fill' END AS kind, l.name,
+  CASE WHEN l.operations > TRUE
+    THEN ' and ' || (l.operations - 1) || ' more operations' ELSE '' END AS more,
   COALESCE(l.stream_id, 'unknown') AS stream, l.replays_after AS replays,
   COALESCE('"' || c.range_path || '"', 'stream ' || c.stream_id) AS region,
   CASE WHEN l.kind IN ('kernel', 'comm') THEN 'high' ELSE 'medium' END
@@ -30,7 +30,8 @@ SELECT l.process_id, l.start_ns, l.end_ns, l.step, l.thread_id, l.stack_id,
   'operations that ran once' AS ev1_label, l.operations AS ev1_value,
   'times in the capture' AS ev2_label, l.count AS ev2_value,
   'replays without it' AS ev3_label, l.replays_after AS ev3_value,
-  'stream that captured' AS ev4_label, c.stream_id AS ev4_value
+  'stream that captured' AS ev4_label, c.stream_id AS ev4_value,
+  'first of them' AS ev5_label, l.name AS ev5_value
 FROM (SELECT *, COUNT(*) OVER one AS operations,
     ROW_NUMBER() OVER (PARTITION BY process_id, capture_id
       ORDER BY kind <> 'comm', kind <> 'kernel', start_ns) AS place

@@ -16,7 +16,7 @@
 --   (cudaGraphExecKernelNodeSetParams); or capture one graph for each value where there are few.
 -- source: CUDA programming guide, graphs: parameters are copied at capture; PyTorch documentation, CUDA graphs and
 --   capturable optimisers
--- message: {graph}: {node} gets {frozen} as {place} in all {replays} replays; eager runs passed {values}
+-- message: {graph}: {node:kernel} gets {frozen} as {place} in all {replays} replays; eager runs passed {values}
 SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.confidence,
   f.capture_stack_id AS stack_id, f.exec_id AS root_id, f.exec_id,
   f.graph_name AS graph, f.node_name AS node, f.frozen_text AS frozen,
@@ -28,7 +28,8 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.confidence,
   'eager runs compared' AS ev1_label, f.eager_runs AS ev1_value,
   'different values' AS ev2_label, f.distinct_values AS ev2_value,
   'nodes that repeat it' AS ev3_label, f.nodes AS ev3_value,
-  'bit pattern' AS ev4_label, printf('0x%x', f.frozen_value) AS ev4_value
+  'bit pattern' AS ev4_label, printf('0x%x', f.frozen_value) AS ev4_value,
+  'node' AS ev5_label, f.node_name AS ev5_value
 FROM frozen_scalar AS f
 WHERE f.known AND f.has_trend AND f.replays >= :replays_min
   AND f.distinct_values >= :values_min

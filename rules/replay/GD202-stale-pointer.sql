@@ -15,7 +15,7 @@
 --   cudaGraphExecKernelNodeSetParams) after the address changed.
 -- source: CUDA programming guide, graph memory; PyTorch documentation, CUDA graphs; NVIDIA compute-sanitizer
 --   finds the same access at run time
--- message: {graph}: {node} {where} points to {bytes:bytes} that were freed; {owner} {replays} replays launched since
+-- message: {graph}: {node:kernel} {where} points to {bytes:bytes} that were freed; {owner} {replays} replays launched since
 SELECT s.process_id, s.start_ns, s.end_ns, s.step, s.confidence,
   COALESCE(s.free_stack_id, s.alloc_stack_id, s.capture_stack_id) AS stack_id,
   s.free_thread_id AS thread_id, s.exec_id AS root_id, s.exec_id,
@@ -33,6 +33,7 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.step, s.confidence,
   'nodes that point there' AS ev5_label, s.nodes AS ev5_value,
   'allocated at' AS ev6_label, s.alloc_place AS ev6_value,
   'new owner allocated at' AS ev7_label, s.owner_place AS ev7_value,
+  'node' AS ev8_label, s.node_name AS ev8_value,
   w.known AS watched
 FROM stale_pointer AS s
 LEFT JOIN memory_watch AS w ON w.process_id = s.process_id AND w.exec_id = s.exec_id

@@ -2,6 +2,7 @@
 #include "analyzer/report/writer.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/report/phrases.h"
 #include "analyzer/report/wrap.h"
 #include "tests/unit/report/sample_report.h"
 #include "tests/unit/report/schema_check.h"
@@ -170,11 +171,22 @@ TEST(Writer, KnowsItsFormats) {
     EXPECT_EQ(formatFrom("html"), std::nullopt);
 }
 
+TEST(TextReport, SaysFirstWhatToFixAndWhere) {
+    const std::string out = writeText(sampleReport("words"), {});
+    const auto first = sampleReport("words").findings.front();
+    const std::string top = out.substr(0, out.find("\n  trace "));
+    EXPECT_THAT(top, HasSubstr(fmt::format("fix first {}", first.rule)));
+    EXPECT_THAT(top, HasSubstr(placeText(first.locations.front())));
+    Report fine = sampleReport("words");
+    std::erase_if(fine.findings, [](const auto& f) { return f.severity > gd::rules::Severity::info; });
+    EXPECT_THAT(writeText(fine, {}), Not(HasSubstr("fix first")));
+}
+
 TEST(TextReport, PutsVitalSignsThenTheFirstFindingThenUnevaluatedRules) {
     const std::string out = writeText(sampleReport("words"), {});
     const auto at = [&](const char* what) { return out.find(what); };
     EXPECT_LT(at("What this trace lacks"), at("Vital signs"));
-    EXPECT_LT(at("Vital signs"), at("Fix first\nGD101 error"));
+    EXPECT_LT(at("Vital signs"), at("\nGD101 error"));
     EXPECT_LT(at("GD101 error"), at("GD301 warning"));
     EXPECT_LT(at("GD301 warning"), at("GD501     not evaluated"));
     EXPECT_NE(at("Overhead of recording: not measured, because"), std::string::npos);
@@ -198,12 +210,11 @@ TEST(TextReport, ShortensCallersButNotThePlaceToChange) {
     EXPECT_THAT(out, HasSubstr("  from      …/src/layer.cpp:7 in ns::Layer<float>::forward\n"));
 }
 
-TEST(TextReport, ListsTwoNotesOfAKindAndCountsTheRest) {
+TEST(TextReport, ListsOneNoteOfAKindAndCountsTheRest) {
     Report report = sampleReport("words");
     report.issues.assign(9, {std::nullopt, "info", "module_not_readable", 1, "no file"});
     const std::string out = writeText(report, {});
-    EXPECT_THAT(
-        out, HasSubstr("  info: no file\n  info: no file\n  info: and 7 more like it (module_not_readable;"));
+    EXPECT_THAT(out, HasSubstr("  info: no file\n  info: and 8 more like it (module_not_readable;"));
     report.issues.assign(3, {std::nullopt, "error", "damaged", 1, "broken"});
     EXPECT_THAT(writeText(report, {}), HasSubstr("  error: broken\n  error: broken\n  error: broken\n"));
 }
@@ -218,6 +229,19 @@ TEST(TextReport, ShowsAnUnmeasuredFigureAsADashWithItsReason) {
     report.vitals
         = {{"memory.peak_bytes", "bytes", "", {{0, {}, {}, "", "absent", "memory was off", "none"}}}};
     EXPECT_THAT(writeText(report, {}), HasSubstr("Memory: – not measured: memory was off"));
+}
+
+TEST(TextReport, SaysOnceWhyPartOfAGroupIsMissing) {
+    Report report = sampleReport("words");
+    report.vitals
+        = {{"memory.peak_bytes", "bytes", "", {{0, {}, 4096.0, "", "partial", "no window", "none"}}},
+            {"memory.jump_ratio", "ratio", "", {{0, {}, {}, "", "partial", "no window", "none"}}}};
+    const std::string out = writeText(report, {});
+    EXPECT_THAT(out, HasSubstr("  Memory (in part: no window)\n    peak                      4.00 KiB\n"));
+    EXPECT_THAT(out, Not(HasSubstr("jump")));
+    report.vitals[1].values[0] = {0, {}, 0.5, "", "partial", "one step", "none"};
+    EXPECT_THAT(writeText(report, {}),
+        HasSubstr("4.00 KiB  (no window)\n    jump                      50.0 %  (one step)"));
 }
 
 TEST(JunitReport, FailsOnlyAtTheThreshold) {

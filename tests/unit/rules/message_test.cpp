@@ -44,6 +44,12 @@ TEST(MessageTemplate, KeepsTextAsItIs) {
         "render: {x:.1f} needs a number, but the value is the text \"y\"");
 }
 
+TEST(MessageTemplate, NamesKernelsShort) {
+    EXPECT_EQ(render("{x:kernel}", std::string("void ns::scale<float, 4>(float*, int)")), "scale<float, 4>");
+    EXPECT_EQ(render("{x:kernel}", std::string("all_reduce")), "all_reduce");
+    EXPECT_EQ(render("{x:kernel}", Value()), "unknown");
+}
+
 TEST(MessageTemplate, SurvivesExtremeNumbers) {
     EXPECT_EQ(render("{x:ns}", 1e300), "2562047 h 47 min");
     EXPECT_EQ(render("{x:,}", -1e300), "-9,223,372,036,854,775,808");
@@ -58,7 +64,7 @@ TEST(MessageTemplate, NamesThePositionOfAnError) {
         "parse: character 1: expected the name of a column or parameter between braces, found \"\"");
     EXPECT_EQ(render("{x:}", 1.0), "1");
     EXPECT_EQ(render("{x:.f}", 1.0),
-        "parse: character 1: unknown format \".f\"; expected .1f, .1%, %, a comma, ns, bytes or x");
+        "parse: character 1: unknown format \".f\"; expected .1f, .1%, %, a comma, ns, bytes, x or kernel");
     EXPECT_EQ(render("{y}", 1.0), "render: {y} is neither a column of the query nor a parameter");
 }
 
