@@ -176,7 +176,8 @@ bool isMeasured(const VitalSign& sign) {
 struct VitalGroup {
     std::string title;
     std::vector<const VitalSign*> measured;
-    std::set<std::string> reasons; // of everything that is not complete
+    std::set<std::string> partial; // why figures are not complete
+    std::set<std::string> reasons; // and whatever else was said
 };
 
 // In the order of their first figure.
@@ -187,12 +188,15 @@ std::vector<VitalGroup> groupsOf(const Report& report) {
         auto group = std::find_if(
             groups.begin(), groups.end(), [&](const VitalGroup& g) { return g.title == title; });
         if (group == groups.end())
-            group = groups.insert(group, VitalGroup{title, {}, {}});
+            group = groups.insert(group, VitalGroup{title, {}, {}, {}});
         if (isMeasured(sign))
             group->measured.push_back(&sign);
         for (const VitalValue& value : sign.values) {
-            if (value.state != "complete" && !value.reason.empty())
-                group->reasons.insert(value.reason);
+            if (value.reason.empty())
+                continue;
+            group->reasons.insert(value.reason);
+            if (value.state != "complete")
+                group->partial.insert(value.reason);
         }
     }
     return groups;
@@ -226,19 +230,17 @@ void writeVital(Page& page, const VitalSign& sign, bool withReason) {
 
 // What was not measured at all is named by its reason alone; a reason that all share stands in the heading.
 void writeGroup(Page& page, const VitalGroup& group) {
-    std::string reasons;
-    for (const std::string& reason : group.reasons)
-        reasons += (reasons.empty() ? "" : "; ") + reason;
     if (group.measured.empty()) {
-        page.line(fmt::format(
-                      "{}: –{}{}", plainLine(group.title), reasons.empty() ? "" : " not measured: ", reasons),
-            2, 2);
+        std::string text = plainLine(group.title) + ": –";
+        for (const std::string& reason : group.reasons)
+            text += (reason == *group.reasons.begin() ? " not measured: " : "; ") + reason;
+        page.line(text, 2, 2);
         return;
     }
-    const bool shared = group.reasons.size() == 1;
-    page.line(
-        shared ? fmt::format("{} (in part: {})", plainLine(group.title), reasons) : plainLine(group.title), 2,
-        2);
+    const bool shared = group.partial.size() == 1;
+    page.line(shared ? fmt::format("{} (in part: {})", plainLine(group.title), *group.partial.begin())
+                     : plainLine(group.title),
+        2, 2);
     for (const VitalSign* sign : group.measured)
         writeVital(page, *sign, !shared);
 }
