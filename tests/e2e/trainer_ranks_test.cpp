@@ -144,4 +144,26 @@ TEST(RecordedJob, HoldsEveryChangeOfAGraphWithItsReason) {
     }
 }
 
+TEST(RecordedJob, SaysThatModelledCommunicationIsModelled) {
+    const Workshop shop;
+    const ProgramEnd end = shop.run(recordTrainer({"-o", "x.gdt"},
+        {"--hidden", "16", "--heads", "2", "--seq-len", "16", "--corpus-tokens", "8192", "--steps", "6",
+            "--comm", "model", "--tp", "2", "--pp", "2", "--as-rank", "3", "--ranks-per-node", "2"}));
+    ASSERT_EQ(end.status, 0) << end.err;
+    EXPECT_NE(end.out.find("MODELLED: this process does the work of rank 3 of 4 alone"), std::string::npos)
+        << end.out;
+    EXPECT_NE(end.out.find("MODELLED step     6/6"), std::string::npos) << end.out;
+    const ProgramEnd query = shop.run(graphdoctor({"query", shop.file("x.gdt"),
+        "SELECT DISTINCT text FROM string WHERE text LIKE 'MODELLED%' ORDER BY text", "--format", "json"}));
+    ASSERT_EQ(query.status, 0) << query.err;
+    std::vector<std::string> texts;
+    for (const auto& row : nlohmann::json::parse(query.out)) {
+        texts.push_back(row["text"]);
+    }
+    for (const char* wanted : {"MODELLED AllReduce", "MODELLED Recv", "MODELLED Send",
+             "MODELLED pipeline: 2 ranks on several nodes", "MODELLED tensor: 2 ranks within a node"}) {
+        EXPECT_TRUE(holds(texts, wanted)) << wanted;
+    }
+}
+
 } // namespace

@@ -1,33 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/rank_communicators.h"
 
+#include <algorithm>
+
 namespace gdt::parallel {
+
+namespace {
+
+std::vector<int> groupOf(const ParallelState& ranks, std::initializer_list<Axis> axes) {
+    const ParallelSizes sizes{ranks.size(Axis::Tensor), ranks.size(Axis::Context), ranks.size(Axis::Data),
+        ranks.size(Axis::Pipeline)};
+    std::vector<int> group;
+    for (int rank = 0; rank < ranks.worldSize(); ++rank) {
+        if (ParallelState(sizes, rank).groupLeader(axes) == ranks.groupLeader(axes)) {
+            group.push_back(rank);
+        }
+    }
+    return group;
+}
+
+} // namespace
+
+std::vector<RankCommunicators::Purpose> RankCommunicators::purposes(
+    const ParallelState& ranks, bool tiesEmbedding) {
+    std::vector<Purpose> list;
+    const auto add = [&](auto& to, const char* name, std::initializer_list<Axis> axes) {
+        if (ranks.groupSize(axes) > 1) {
+            list.push_back({to, name, groupOf(ranks, axes), ranks.groupLeader(axes)});
+        }
+    };
+    add(tensor, "tensor", {Axis::Tensor});
+    add(context, "context", {Axis::Context});
+    add(pipeline, "pipeline", {Axis::Pipeline});
+    add(replicas, "replicas", {Axis::Data, Axis::Context});
+    add(model, "model", {Axis::Tensor, Axis::Pipeline});
+    add(loss, "loss", {Axis::Data, Axis::Context, Axis::Pipeline});
+    add(agreement, "agreement", {Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline});
+    add(stageAgreement, "stage agreement", {Axis::Tensor, Axis::Context});
+    if (tiesEmbedding && ranks.size(Axis::Pipeline) > 1) {
+        const std::vector<int> stages = ranks.group(Axis::Pipeline);
+        const bool end = ranks.rank() == stages.front() || ranks.rank() == stages.back();
+        // The stages between take part in the split and get nothing.
+        list.push_back(
+            {tiedEmbedding, "tied embedding", {stages.front(), stages.back()}, end ? stages.front() : -1});
+    }
+    return list;
+}
 
 bool RankCommunicators::split(const ParallelState& ranks, bool tiesEmbedding, std::string& error) {
     error.clear();
     if (world == nullptr) {
         return true;
     }
-    const auto make = [&](std::unique_ptr<comm::Communicator>& to, std::initializer_list<Axis> axes) {
-        if (error.empty() && ranks.groupSize(axes) > 1) {
-            to = world->split(ranks.groupLeader(axes), ranks.rank(), error);
+    for (const Purpose& purpose : purposes(ranks, tiesEmbedding)) {
+        if (error.empty()) {
+            purpose.to = world->split(purpose.color, ranks.rank(), error);
         }
-    };
-    make(tensor, {Axis::Tensor});
-    make(context, {Axis::Context});
-    make(pipeline, {Axis::Pipeline});
-    make(replicas, {Axis::Data, Axis::Context});
-    make(model, {Axis::Tensor, Axis::Pipeline});
-    make(loss, {Axis::Data, Axis::Context, Axis::Pipeline});
-    make(agreement, {Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline});
-    make(stageAgreement, {Axis::Tensor, Axis::Context});
-    const int stages = ranks.size(Axis::Pipeline);
-    if (error.empty() && tiesEmbedding && stages > 1) {
-        const int stage = ranks.coordinate(Axis::Pipeline);
-        const bool end = stage == 0 || stage == stages - 1;
-        tiedEmbedding = world->split(end ? ranks.groupLeader({Axis::Pipeline}) : -1, ranks.rank(), error);
     }
     return error.empty();
+}
+
+std::vector<std::string> RankCommunicators::makeModelled(const ParallelState& ranks, bool tiesEmbedding,
+    runtime::Backend backend, const comm::NetworkModel& network) {
+    std::vector<std::string> texts;
+    for (const Purpose& purpose : purposes(ranks, tiesEmbedding)) {
+        if (purpose.color < 0) {
+            continue;
+        }
+        const auto place = std::find(purpose.group.begin(), purpose.group.end(), ranks.rank());
+        auto made = std::make_unique<comm::ModelCommunicator>(comm::ModelCommunicatorOptions{
+            backend, network, purpose.group, static_cast<int>(place - purpose.group.begin())});
+        texts.push_back(std::string(purpose.name) + ": " + made->text());
+        purpose.to = std::move(made);
+    }
+    return texts;
+}
+
+void RankCommunicators::setModelledSource(const void* source, std::size_t bytes) const {
+    for (const auto* communicator : {&pipeline, &context}) {
+        if (auto* modelled = dynamic_cast<comm::ModelCommunicator*>(communicator->get())) {
+            modelled->setSource(source, bytes);
+        }
+    }
 }
 
 std::string RankCommunicators::error() const {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/communicator.h"
+#include "comm/model_communicator.h"
 #include "parallel/parallel_state.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gdt::parallel {
 
@@ -25,8 +26,23 @@ struct RankCommunicators {
 
     /// Makes all but `world`, which is there. Called by all ranks; false with one sentence in `error`.
     [[nodiscard]] bool split(const ParallelState& ranks, bool tiesEmbedding, std::string& error);
+    /// Makes all of them for one rank whose peers do not exist; says for each what it stands for.
+    std::vector<std::string> makeModelled(const ParallelState& ranks, bool tiesEmbedding,
+        runtime::Backend backend, const comm::NetworkModel& network);
+    /// What modelled ranks receive, see ModelCommunicator.
+    void setModelledSource(const void* source, std::size_t bytes) const;
     /// The first error of any of them, empty when none failed.
     [[nodiscard]] std::string error() const;
+
+private:
+    struct Purpose {
+        std::unique_ptr<comm::Communicator>& to;
+        const char* name;
+        std::vector<int> group; ///< world ranks, this one included, ascending
+        int color; ///< the same for all of the group, of no other
+    };
+    /// Those that have more than one rank, in the order in which all ranks make them.
+    [[nodiscard]] std::vector<Purpose> purposes(const ParallelState& ranks, bool tiesEmbedding);
 };
 
 } // namespace gdt::parallel

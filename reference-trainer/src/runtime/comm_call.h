@@ -20,6 +20,7 @@ struct CommArguments {
     void* receive = nullptr;
     std::uint64_t messageBytes = 0; ///< count times type size on this rank
     bool deferred = false; ///< a send or receive that starts with the next one that is not
+    bool modelled = false; ///< no communication at all, see comm/model_communicator.h
 };
 
 /// The end of a communicator that runs operations; called on a stream's worker thread.

@@ -52,6 +52,8 @@ struct Raw {
     bool scopeGiven = false;
     std::string tensorComm = "inside";
     std::string ringLayout = "zigzag";
+    std::string comm = "real";
+    std::vector<double> withinNode{5, 370}, betweenNodes{12, 45};
     std::string schedule = "1f1b";
     std::string dataFormat = "bytes";
     std::size_t maxGraphs = 0;
@@ -200,6 +202,28 @@ void addParallelOptions(CLI::App& app, RunConfig& config, Raw& raw) {
            "--bucket-elements", config.bucketElements, "Gradients of one all-reduce over the replicas")
         ->group(group)
         ->check(within(std::int64_t{1}, std::int64_t{1} << 40));
+    app.add_option("--comm", raw.comm,
+           "real: ranks talk to each other; model: this process alone does the work of rank --as-rank of the "
+           "layout, and each operation only takes the time that the network model says. MODELLED runs show "
+           "times, "
+           "not losses")
+        ->group(group)
+        ->check(CLI::IsMember({"real", "model"}));
+    app.add_option("--as-rank", config.asRank, "Rank whose work --comm model does")
+        ->group(group)
+        ->check(within(0, 1 << 20));
+    app.add_option("--comm-within-node", raw.withinNode,
+           "Network model, links within a node: microseconds an operation and GB/s")
+        ->group(group)
+        ->expected(2)
+        ->check(within(0.0, 1e9));
+    app.add_option("--comm-between-nodes", raw.betweenNodes, "The same for links between nodes")
+        ->group(group)
+        ->expected(2)
+        ->check(within(0.0, 1e9));
+    app.add_option("--ranks-per-node", config.network.ranksPerNode, "Network model: ranks of a node")
+        ->group(group)
+        ->check(within(1, 1 << 20));
     app.add_option("--shm-strict", config.strictComm,
            "1: operations that do not fit together are named at once; 0: they hang, as on a GPU")
         ->group(group);
@@ -287,6 +311,27 @@ const std::map<std::string, CollectivePlacement> kPlacements{{"inside", Collecti
 const std::map<std::string, graphs::Scope> kPassScopes{{"cycle", graphs::Scope::Cycle},
     {"microbatch", graphs::Scope::Microbatch}, {"layer", graphs::Scope::Layer},
     {"segment", graphs::Scope::Segment}, {"hop", graphs::Scope::Hop}};
+
+// Returns one sentence when the modelled network makes no sense.
+std::string applyNetwork(const Raw& raw, RunConfig& config) {
+    config.modelledComm = raw.comm == "model";
+    config.network.withinNode = {raw.withinNode[0], raw.withinNode[1]};
+    config.network.betweenNodes = {raw.betweenNodes[0], raw.betweenNodes[1]};
+    if (raw.withinNode[1] <= 0 || raw.betweenNodes[1] <= 0) {
+        return "--comm-within-node and --comm-between-nodes need more than 0 GB/s";
+    }
+    if (config.modelledComm && config.asRank >= config.parallel.world()) {
+        return fmt::format(
+            "--as-rank {}: the layout has {} ranks, from 0 on", config.asRank, config.parallel.world());
+    }
+    if (config.modelledComm && !(config.saveFolder.empty() && config.resumeFolder.empty())) {
+        return "--comm model trains nothing that --save or --resume could keep: leave one of them out";
+    }
+    if (config.modelledComm && config.parallel.world() == 1) {
+        return "--comm model stands for ranks that are not there: give --tp, --pp, --cp or --dp";
+    }
+    return {};
+}
 
 // What a graph is named by decides what it holds; returns one sentence when --graph-scope says otherwise.
 std::string applyGraphKey(const Raw& raw, RunConfig& config) {
@@ -400,8 +445,11 @@ std::string apply(const Raw& raw, RunConfig& config) {
         config.tensorComm = CollectivePlacement::Outside;
         config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : 4096;
     }
-    const std::string problem = config.model.problem();
-    return problem.empty() ? config.layoutProblem() : problem;
+    if (const std::string problem = config.model.problem(); !problem.empty()) {
+        return problem;
+    }
+    const std::string problem = config.layoutProblem();
+    return problem.empty() ? applyNetwork(raw, config) : problem;
 }
 
 std::string defaultRendezvous(const parallel::RankEnvironment& rank) {
@@ -417,6 +465,9 @@ std::string defaultRendezvous(const parallel::RankEnvironment& rank) {
 std::string placeRanks(Command& command, bool dpGiven) {
     RunConfig& config = command.config;
     std::string problem;
+    if (config.modelledComm) {
+        return {}; // one process, whatever the environment says
+    }
     command.rank = parallel::readRankEnvironment([](const char* name) { return std::getenv(name); }, problem);
     const auto tooMany = [](const char* what, int ranks) {
         return fmt::format("{} {} ranks; at most {} can share a host", what, ranks, comm::kMaxShmRanks);

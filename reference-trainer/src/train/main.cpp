@@ -18,5 +18,6 @@ int main(int argc, char** argv) {
         }
         return gdt::train::launchRanks(command->config.parallel.world(), argc, argv);
     }
-    return gdt::train::runRank(command->config, command->rank ? command->rank->rank : 0);
+    const int alone = command->config.modelledComm ? command->config.asRank : 0;
+    return gdt::train::runRank(command->config, command->rank ? command->rank->rank : alone);
 }

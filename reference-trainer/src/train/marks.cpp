@@ -4,7 +4,6 @@
 #include "runtime/range.h"
 
 #include <atomic>
-#include <string>
 
 namespace gdt::train {
 
@@ -30,6 +29,12 @@ MarkedRange::MarkedRange(const char* name, std::int64_t payload)
 MarkedRange::~MarkedRange() {
     if (m_open) {
         runtime::rangePop();
+    }
+}
+
+void mark(const std::string& text) {
+    if (marks().load(std::memory_order_relaxed)) {
+        runtime::rangeMark(text.c_str(), 0);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "graphs/graph_entry.h"
 
 #include <cstdint>
+#include <string>
 
 namespace gdt::train {
 
@@ -26,5 +27,8 @@ private:
 /// A mark such as "graph cycle seq=64 mb=4x2 f32: warming -> capturing", of every change of state
 /// except those of a replay, whose range says it. Its payload is the new state.
 void markTransition(const graphs::Transition& transition);
+
+/// A mark of any text.
+void mark(const std::string& text);
 
 } // namespace gdt::train

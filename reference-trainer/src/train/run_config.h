@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/link_model.h"
 #include "data/token_file.h"
 #include "faults/fault_registry.h"
 #include "graphs/graph_manager.h"
@@ -76,6 +77,10 @@ struct RunConfig {
     std::int64_t saveInterval = 0; ///< steps between two; 0: at the end, or when asked to stop, only
     std::string resumeFolder; ///< checkpoint to go on from; empty: start afresh
     std::string rendezvous; ///< folder where ranks find each other; empty: from the job's key
+    bool modelledComm = false; ///< this process alone stands for rank asRank; operations only take time
+    int asRank = 0;
+    comm::NetworkModel network; ///< how much time
+    std::vector<std::string> modelledGroups; ///< what stands for which communicator; set by runRank()
     bool strictComm = true; ///< operations that do not fit together fail at once instead of hanging
     std::vector<faults::FaultSpec> faults;
 

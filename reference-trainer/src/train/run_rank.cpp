@@ -99,7 +99,10 @@ int runRank(const RunConfig& wanted, int rank) {
     const parallel::ParallelState ranks(config.parallel, rank);
     parallel::RankCommunicators communicators;
     std::string error;
-    if (!connect(config, ranks, communicators, error)) {
+    if (config.modelledComm) {
+        config.modelledGroups
+            = communicators.makeModelled(ranks, config.model.tiedHead, config.backend, config.network);
+    } else if (!connect(config, ranks, communicators, error)) {
         return fail(rank, error);
     }
     switch (config.type) {

@@ -46,7 +46,7 @@ const char* modeName(graphs::GraphMode mode) {
 RunReport::RunReport(const RunConfig& config, int rank)
     : m_config(config)
     , m_rank(rank)
-    , m_speaks(rank == 0)
+    , m_speaks(rank == 0 || config.modelledComm)
     , m_start(std::chrono::steady_clock::now())
     , m_last(m_start) {
     if (m_speaks && !config.logFile.empty()) {
@@ -99,6 +99,15 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
         } else {
             fmt::print("text: {}, vocabulary {}\n", m_config.dataFile, m_config.model.vocab);
         }
+        if (m_config.modelledComm) {
+            fmt::print(
+                "MODELLED: this process does the work of rank {} of {} alone; times of communication are "
+                "assumptions, losses mean nothing\n",
+                m_rank, ranks);
+        }
+        for (const std::string& group : m_config.modelledGroups) {
+            fmt::print("MODELLED {}\n", group);
+        }
         if (firstStep > 0) {
             fmt::print("resumed after {} steps\n", firstStep);
         }
@@ -107,6 +116,9 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     nlohmann::ordered_json line{{"event", "begin"}, {"dtype", elementName(m_config.type)},
         {"graph_mode", mode}, {"ranks", ranks}, {"parameters", parameters}, {"device_bytes", device.bytes},
         {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate}, {"attainable_loss", m_attainable}};
+    if (m_config.modelledComm) {
+        line["modelled"] = m_config.modelledGroups;
+    }
     logLine(line.dump());
 }
 
@@ -181,15 +193,16 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     const std::int64_t tokens = m_config.tokensPerStep() * steps;
     // In fp64 runs of different layouts agree to twelve digits.
     const int digits = m_config.type == ElementType::F64 ? 12 : 4;
-    const std::string entropy = m_entropyRate > 0 ? fmt::format("  entropy {:.4f} ({:+.1f} %)", m_entropyRate,
+    const std::string entropy = showsEntropy() ? fmt::format("  entropy {:.4f} ({:+.1f} %)", m_entropyRate,
                                     100.0 * (last.loss / m_entropyRate - 1.0))
-                                                  : std::string();
+                                               : std::string();
     const double rate = static_cast<double>(tokens) / seconds;
     const std::string utilisation = m_utilisationPerToken > 0
         ? fmt::format("  MFU {:.1f} %", 100.0 * m_utilisationPerToken * rate)
         : std::string();
-    fmt::print("step {:5}/{}  loss {:.{}f}{}  norm {:.3f}  {:.0f} tokens/s{}  {}\n", m_done, m_config.steps,
-        last.loss, digits, entropy, last.gradNorm, rate, utilisation,
+    fmt::print("{}step {:5}/{}  loss {:.{}f}{}  norm {:.3f}  {:.0f} tokens/s{}  {}\n",
+        m_config.modelledComm ? "MODELLED " : "", m_done, m_config.steps, last.loss, digits, entropy,
+        last.gradNorm, rate, utilisation,
         kindName(m_kinds.at(static_cast<std::size_t>(m_done - m_first) - 1)));
     std::fflush(stdout);
 }
@@ -234,11 +247,11 @@ void RunReport::end(std::uint64_t parameterHash) {
         = std::accumulate(m_losses.end() - static_cast<std::ptrdiff_t>(last), m_losses.end(), 0.0);
     const double mean = last == 0 ? 0 : sum / static_cast<double>(last);
     if (m_speaks && !m_config.quiet) {
-        const std::string entropy = m_entropyRate > 0
+        const std::string entropy = showsEntropy()
             ? fmt::format(", {:+.1f} % from the entropy rate", 100.0 * (mean / m_entropyRate - 1.0))
             : std::string();
-        fmt::print("{} steps in {:.1f} s; mean loss of the last {}: {:.4f}{}\n", m_done - m_first, seconds,
-            last, mean, entropy);
+        fmt::print("{}{} steps in {:.1f} s; mean loss of the last {}: {:.4f}{}\n",
+            m_config.modelledComm ? "MODELLED " : "", m_done - m_first, seconds, last, mean, entropy);
     }
     logLine(fmt::format(
         R"({{"event":"end","steps":{},"seconds":{:.3f},"final_loss":{:.17g},"entropy_rate":{:.17g},"parameter_hash":"{:016x}"}})",

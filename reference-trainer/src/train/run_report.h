@@ -58,6 +58,8 @@ public:
     void end(std::uint64_t parameterHash);
 
 private:
+    /// Whether the loss has a floor to be compared with.
+    [[nodiscard]] bool showsEntropy() const { return m_entropyRate > 0 && !m_config.modelledComm; }
     void logLine(const std::string& line);
     void progress(const optim::StepRecord& last, std::int64_t steps);
 

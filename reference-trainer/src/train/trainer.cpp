@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kLossScale = 1.0; // fp32 and fp64 need none; the field is there for narrower types
 constexpr std::uint64_t kSamplingSeedOffset = 0x5eed;
+constexpr std::uint64_t kModelledStream = 0x6d6f64656c; ///< keeps made-up messages apart from parameters
+constexpr double kModelledDeviation = 0.1;
 
 runtime::DeviceOptions deviceOptions(const RunConfig& config) {
     runtime::DeviceOptions options;
@@ -267,6 +269,34 @@ template <class T> Status Trainer<T>::openSides() {
                                                                              : Status::Success;
 }
 
+// What stages and ring neighbours that do not exist would send: ordinary numbers, since kernels may be faster
+// on zeros.
+template <class T> Status Trainer<T>::openModelledPeers() {
+    if (!m_config.modelledComm) {
+        return Status::Success;
+    }
+    for (const std::string& group : m_config.modelledGroups) {
+        mark("MODELLED " + group);
+    }
+    const model::ModelConfig& model = m_config.model;
+    const std::int64_t rows = m_parallel.context.localLength(model.seqLen) * m_config.microBatch;
+    const std::int64_t count = rows * 2 * model.hidden; // keys and values are the longest message
+    void* wide = nullptr;
+    GDT_TRY(deviceArray(&wide, static_cast<std::size_t>(count) * sizeof(Wide)));
+    GDT_TRY(m_compute.stream().template launch<kernels::InitNormal<Wide>>(model::gridFor(count),
+        {static_cast<Wide*>(wide), count, m_config.seed, kModelledStream, 0, 0.0, kModelledDeviation, count,
+            count}));
+    void* source = wide;
+    if constexpr (!std::is_same_v<T, Wide>) {
+        GDT_TRY(deviceArray(&source, static_cast<std::size_t>(count) * sizeof(Wide)));
+        GDT_TRY(m_compute.stream().memsetAsync(source, 0, static_cast<std::size_t>(count) * sizeof(Wide)));
+        GDT_TRY(m_compute.stream().template launch<kernels::RoundValues<T>>(
+            model::gridFor(count), {static_cast<Wide*>(wide), static_cast<T*>(source), count}));
+    }
+    m_communicators.setModelledSource(source, static_cast<std::size_t>(count) * sizeof(Wide));
+    return m_compute.stream().synchronize();
+}
+
 template <class T> Status Trainer<T>::openFaults() {
     m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device,
         m_memory.pool(), m_compute, m_state,
@@ -290,12 +320,14 @@ template <class T> Status Trainer<T>::setUp() {
         GDT_TRY(runtime::Event::create(m_device, event, runtime::EventFlags::DisableTiming));
     }
     GDT_TRY(openFaults());
+    GDT_TRY(openModelledPeers());
     if (!m_config.resumeFolder.empty()) {
         GDT_TRY(resume());
     }
     m_report.begin(m_corpus.get(), wholeParameters(),
         {m_deviceBytes, m_device.peakRate(sizeof(T)),
-            std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend))},
+            m_config.modelledComm ? m_ranks.worldSize()
+                                  : std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend))},
         m_firstStep);
     if (m_config.graphs.mode != graphs::GraphMode::Eager) {
         m_report.plan(m_memory.plan());

@@ -55,6 +55,7 @@ private:
     [[nodiscard]] parallel::GradientReduction reduction() const;
     [[nodiscard]] PassRunner passRunner();
     runtime::Status openSides();
+    runtime::Status openModelledPeers();
     runtime::Status loadText(std::vector<std::int32_t>& text);
     /// What a checkpoint holds, as buffers of the host in the order of the file.
     struct Image;

@@ -112,6 +112,31 @@ class SteadyState(Check):
         return "calls in steady state: " + ", ".join(forbidden) if forbidden else None
 
 
+@dataclasses.dataclass
+class Modelled:
+    """A rank whose peers are modelled: the delays on the device are at least what the model says, and graphs keep them."""
+    name: str = "trainer_modelled"
+    alone: bool = True
+    note: str = ""
+
+    def run(self, runner):
+        seconds = {}
+        for mode in ("eager", "manual"):
+            for alpha in ("0", "2000"):
+                command = [TRAINER, "--backend", "cuda", "--steps", "60", "--comm", "model", "--dp", "2", "--graph-mode", mode,
+                           "--comm-within-node", alpha, "370"]
+                ended = runner.run(runner.command(command), "%s.%s.%s" % (self.name, mode, alpha), 60)
+                if ended.status != 0:
+                    return ended.describe()
+                if "MODELLED step" not in ended.out:
+                    return "the output does not say MODELLED"
+                seconds[mode, alpha] = float(re.search(r"MODELLED 60 steps in ([0-9.]+) s", ended.out).group(1))
+        self.note = ", ".join("%s alpha %s us: %.2f s" % (*key, value) for key, value in seconds.items())
+        # Two sums a step, of gradients and of the loss, 2 ms each.
+        slow = [mode for mode in ("eager", "manual") if seconds[mode, "2000"] - seconds[mode, "0"] < 0.9 * 60 * 2 * 0.002]
+        return "delays are missing: " + ", ".join(slow) if slow else None
+
+
 def fault(name, rule, *options, line=True):
     command = [TRAINER, "--backend", "cuda", "--steps", "600", "--no-marks", "--quiet", *options, "--fault"]
     return [FaultCheck("trainer_" + name, command + [name], rule, line=line, timeout=90, alone=True),
@@ -146,6 +171,9 @@ CHECKS = [
     Pair("trainer_host_fp32", ["--steps", "40"], ["--backend", "cuda"], ["--backend", "host"], 1e-5),
     Pair("trainer_bf16_fp32", ["--backend", "cuda", "--lr", "1e-3", *WIDE], ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
     Pair("trainer_tf32", ["--backend", "cuda", "--lr", "1e-3", *WIDE], ["--dtype", "tf32"], ["--dtype", "fp32"], 1e-2),
+    Pair("trainer_pool_fallback", SMALL, ["--graph-cache-size", "0.1"], ["--graph-mode", "eager"]),
+    Pair("trainer_pool_slots", [*SMALL, "--graph-key", "slot"], ["--graph-cache-size", "1"], []),
+    Modelled(),
     *layout("dp", "--dp", "2", "--micro-batches", "1"),
     *layout("tp", "--tp", "2"),
     *layout("tp_sp", "--tp", "2", "--sequence-parallel"),

@@ -8,6 +8,7 @@
 #include "kernels/embedding.h"
 #include "kernels/fetch_tokens.h"
 #include "kernels/gemm.h"
+#include "kernels/modelled_transfer.h"
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
 #include "kernels/ring_attention.h"
@@ -47,7 +48,7 @@ TEST(CudaTable, HasEveryKernelInEveryFormat) {
     expectAll<float>();
     expectAll<double>();
     expectAll<BFloat16>();
-    expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep>();
+    expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep, ModelledTransfer>();
     EXPECT_EQ(runtime::cuda::findLauncher("no_such_kernel"), nullptr);
 }
 

@@ -14,6 +14,7 @@ namespace gdt::kernels::cuda {
 [[nodiscard]] std::span<const Launcher> elementwiseLaunchers();
 [[nodiscard]] std::span<const Launcher> embeddingLaunchers();
 [[nodiscard]] std::span<const Launcher> gemmLaunchers();
+[[nodiscard]] std::span<const Launcher> modelledLaunchers();
 [[nodiscard]] std::span<const Launcher> normLaunchers();
 [[nodiscard]] std::span<const Launcher> optimizerLaunchers();
 [[nodiscard]] std::span<const Launcher> ringAttentionLaunchers();

@@ -32,7 +32,8 @@ struct DescribeActivity {
     void operator()(const HostOperation&) const { activity.kind = GD_RT_ACTIVITY_HOST_FUNC; }
     void operator()(const CommOperation& comm) const {
         activity.kind = GD_RT_ACTIVITY_COMM;
-        activity.function = commName(comm.call.arguments.kind);
+        const runtime::CommArguments& arguments = comm.call.arguments;
+        activity.function = arguments.modelled ? modelledCommName(arguments.kind) : commName(arguments.kind);
         activity.bytes = comm.call.arguments.messageBytes;
     }
     void operator()(const AllocOperation&) const { }

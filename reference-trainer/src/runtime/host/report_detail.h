@@ -36,6 +36,14 @@ namespace gdt::runtime::host {
     return kind < std::size(kNames) ? kNames[kind] : "";
 }
 
+/// The same for an operation that only takes the time of one.
+[[nodiscard]] inline const char* modelledCommName(std::uint32_t kind) {
+    static constexpr const char* kNames[]
+        = {"", "MODELLED AllReduce", "MODELLED ReduceScatter", "MODELLED AllGather", "MODELLED Broadcast",
+            "MODELLED Reduce", "MODELLED Send", "MODELLED Recv", "MODELLED AllToAll"};
+    return kind < std::size(kNames) ? kNames[kind] : "";
+}
+
 /// A zeroed record that states its size.
 template <class Record> [[nodiscard]] Record sized() {
     Record record{};
