@@ -53,9 +53,9 @@ Result<int> startViewer(Arguments arguments) {
 int cmdView(const Arguments& arguments) {
     CLI::App app;
     describe(app, "view", "look at a trace on a timeline", kExamples);
-    std::string trace, screenshot, size, theme;
+    std::string trace, screenshot, size, theme, language;
     std::vector<std::string> views;
-    app.add_option("TRACE", trace, "trace file (.gdt)");
+    app.add_option("TRACE", trace, "trace file (.gdt), or a spool folder");
     app.add_option("--screenshot", screenshot, "draw into this PNG file and exit; needs no display")
         ->type_name("FILE.png");
     app.add_option("--view", views,
@@ -66,6 +66,7 @@ int cmdView(const Arguments& arguments) {
     app.add_option("--size", size, "size of the window or picture in pixels")->type_name("WxH");
     app.add_option("--theme", theme, "light or dark; default: as the desktop")
         ->check(CLI::IsMember({"light", "dark"}));
+    app.add_option("--language", language, "en or zh_CN; default: by the locale");
     if (const auto stop = parseArguments(app, arguments))
         return *stop;
     const auto status = startViewer(arguments);

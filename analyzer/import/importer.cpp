@@ -104,7 +104,14 @@ private:
             m_cleaner.addUser(user->pw_name);
     }
 
+    Result<void> goOn() const {
+        if (m_options.stop != nullptr && *m_options.stop)
+            return fail(ErrorCode::timeLimit, "stopped before the end");
+        return {};
+    }
+
     Result<void> importCandidate(Candidate& candidate) {
+        GD_TRY(goOn());
         m_issues.setProcess(candidate.processId);
         const auto bytesRead = [this](std::uint64_t bytes) {
             m_readBytes += bytes;
@@ -130,17 +137,11 @@ private:
         addNames(process);
         setRange(process, candidate);
         GD_TRY(insertProcess(candidate, &process, *source));
-        GD_TRY(importApi(process));
-        GD_TRY(importGraphs(process));
-        GD_TRY(importLaunches(process));
-        GD_TRY(importReplays(process));
-        GD_TRY(importActivity(process));
-        GD_TRY(importMemory(process));
-        GD_TRY(importRanges(process));
-        GD_TRY(importComm(process));
-        GD_TRY(importProcessTables(process));
-        GD_TRY(importStacks(process));
-        GD_TRY(importCoverage(process));
+        for (const auto& part : {importApi, importGraphs, importLaunches, importReplays, importActivity,
+                 importMemory, importRanges, importComm, importProcessTables, importStacks, importCoverage}) {
+            GD_TRY(goOn());
+            GD_TRY(part(process));
+        }
         noteRuntime(process);
         m_issues.setProcess(0);
         m_summary.records += source->raw.records;

@@ -5,6 +5,7 @@
 #include "analyzer/import/redact.h"
 #include "analyzer/store/trace.h"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -32,6 +33,7 @@ struct ImportOptions {
     std::optional<CommandOutcome> command;
     std::string sourcePath; // meta.source_path; empty = the first spool folder
     std::string stepRange; // meta.step_range, empty = none
+    const std::atomic<bool>* stop = nullptr; // true: gives up soon, with an error and without a file
     store::FactsBuilder facts; // `build` null = no facts are written
 };
 

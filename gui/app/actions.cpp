@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every interaction of the window as an action with its keys.
 #include "gui/app/main_window.h"
+#include "gui/app/physical_keys.h"
 
 #include <QAction>
 #include <QDialog>
@@ -31,18 +32,29 @@ QAction* MainWindow::addKey(
 void MainWindow::makeActions() {
     const QString file = tr("&File");
     addKey(file, tr("Open a trace …"), {QKeySequence::Open}, [this] { chooseTrace(); });
+    addKey(file, tr("Open a spool folder …"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O)},
+        [this] { chooseFolder(); });
+    m_recent = menuBar()->actions().front()->menu()->addMenu(tr("Open again"));
+    m_recent->setEnabled(false);
     addKey(file, tr("Quit"), {QKeySequence(Qt::CTRL | Qt::Key_Q)}, [this] { close(); });
 
     const QString move = tr("&Move");
-    addKey(move, tr("Zoom in"), {Qt::Key_W, Qt::Key_Plus}, [this] { m_timeline->zoom(0.7); });
-    addKey(move, tr("Zoom out"), {Qt::Key_S, Qt::Key_Minus}, [this] { m_timeline->zoom(1 / 0.7); });
-    addKey(move, tr("Earlier"), {Qt::Key_A}, [this] { m_timeline->pan(-0.2); });
-    addKey(move, tr("Later"), {Qt::Key_D}, [this] { m_timeline->pan(0.2); });
+    QAction* const in
+        = addKey(move, tr("Zoom in"), {Qt::Key_W, Qt::Key_Plus}, [this] { m_timeline->zoom(0.7); });
+    QAction* const out
+        = addKey(move, tr("Zoom out"), {Qt::Key_S, Qt::Key_Minus}, [this] { m_timeline->zoom(1 / 0.7); });
+    QAction* const earlier = addKey(move, tr("Earlier"), {Qt::Key_A}, [this] { m_timeline->pan(-0.2); });
+    QAction* const later = addKey(move, tr("Later"), {Qt::Key_D}, [this] { m_timeline->pan(0.2); });
+    new PhysicalKeys(this, {in, earlier, out, later}); // a child of the window
     addKey(move, tr("Show the whole trace"), {Qt::Key_0}, [this] { m_timeline->fitAll(); });
     addKey(move, tr("Back to the view before"), {Qt::Key_Backspace, QKeySequence(Qt::ALT | Qt::Key_Left)},
         [this] { m_timeline->back(); });
     addKey(move, tr("Centre the selection; again: fit it"), {Qt::Key_F},
         [this] { m_timeline->centreSelection(); });
+
+    m_animate = addKey(move, tr("Move smoothly"), {}, [] {});
+    m_animate->setCheckable(true);
+    connect(m_animate, &QAction::toggled, m_timeline, &TimelineView::setAnimated);
 
     const QString select = tr("&Select");
     addKey(select, tr("Next finding"), {Qt::Key_N}, [this] { m_findings->step(1); });
@@ -52,10 +64,16 @@ void MainWindow::makeActions() {
     addKey(select, tr("Row above"), {Qt::Key_K}, [this] { m_timeline->stepRow(-1); });
     addKey(select, tr("Next event in the row"), {Qt::Key_Period}, [this] { m_timeline->stepEvent(1); });
     addKey(select, tr("Event before in the row"), {Qt::Key_Comma}, [this] { m_timeline->stepEvent(-1); });
+    addKey(select, tr("What the selection leads to: launch, kernel or replay, what depends on it"),
+        {Qt::Key_BracketRight}, [this] { m_timeline->stepFlow(1); });
+    addKey(select, tr("What the selection comes from"), {Qt::Key_BracketLeft},
+        [this] { m_timeline->stepFlow(-1); });
     addKey(select, tr("Make the selected event an area"), {Qt::Key_R},
         [this] { m_timeline->areaOfSelection(); });
     addKey(select, tr("Collapse or expand the process of the row"), {Qt::Key_C},
         [this] { m_timeline->toggleProcess(); });
+    addKey(
+        select, tr("Pin the row to the top, or let it go"), {Qt::Key_P}, [this] { m_timeline->togglePin(); });
     addKey(select, tr("Graph of the selected replay or kernel"), {Qt::Key_G}, [this] { showGraph(); });
     addKey(select, tr("Set or remove a mark"), {Qt::Key_M}, [this] { m_timeline->toggleMark(); });
     addKey(select, tr("Set or remove a mark and keep the marks beside the trace"),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/base/text.h"
+#include "gui/app/language.h"
 #include "gui/app/main_window.h"
 #include "gui/app/options.h"
 
 #include <QApplication>
 #include <QBuffer>
 #include <QSaveFile>
-#include <QSettings>
 #include <QStyleFactory>
 
 #include <unistd.h>
@@ -16,6 +16,8 @@
 
 namespace {
 
+bool g_picture = false; // of the running program: no display is needed
+
 void say(const std::string& sentence) {
     const std::string line = fmt::format("graphdoctor-gui: {}\n", gd::base::escapeForTerminal(sentence));
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
@@ -24,8 +26,11 @@ void say(const std::string& sentence) {
 // Qt ends the program with abort() when no platform plugin works; one sentence is worth more than a core.
 void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type == QtFatalMsg) {
-        say("there is no display that can be used; --screenshot FILE.png needs none, and QT_QPA_PLATFORM "
-            "chooses another Qt platform");
+        say(g_picture ? "Qt cannot draw here: its platform plugin offscreen (or the one that QT_QPA_PLATFORM "
+                        "names) "
+                        "is not installed where Qt looks, and QT_PLUGIN_PATH can name another folder"
+                      : "there is no display that can be used; --screenshot FILE.png needs none, and "
+                        "QT_QPA_PLATFORM chooses another Qt platform");
         ::_exit(3);
     }
     if (type == QtCriticalMsg)
@@ -116,6 +121,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     const bool picture = !options->screenshot.empty();
+    g_picture = picture;
     if (picture)
         ::setenv("QT_QPA_PLATFORM", "offscreen", 0);
     qInstallMessageHandler(onMessage);
@@ -126,6 +132,12 @@ int main(int argc, char** argv) {
     QApplication::setOrganizationName(QStringLiteral("graphdoctor"));
     QApplication::setApplicationName(QStringLiteral("graphdoctor-gui"));
     QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    // Pictures are the same everywhere unless a language is named.
+    const std::string language = options->language.empty() && picture ? "en" : options->language;
+    if (const auto chosen = gd::gui::speak(QString::fromStdString(language)); !chosen) {
+        say(chosen.error().message);
+        return gd::base::exitStatus(chosen.error().code);
+    }
     const gd::gui::Theme* theme = nullptr;
     if (options->theme == "dark")
         theme = &gd::gui::Theme::dark();
@@ -134,11 +146,8 @@ int main(int argc, char** argv) {
 
     gd::gui::MainWindow window(theme);
     window.resize(options->width, options->height);
-    if (!picture) {
-        QSettings settings;
-        window.restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
-        window.restoreState(settings.value(QStringLiteral("layout")).toByteArray());
-    }
+    if (!picture)
+        window.useSettings();
     window.show();
     if (picture)
         return takeScreenshot(window, *options);

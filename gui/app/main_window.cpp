@@ -3,20 +3,31 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QDir>
 #include <QDropEvent>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QMimeData>
 #include <QSaveFile>
 #include <QSettings>
 #include <QStatusBar>
+#include <QTableView>
 #include <QToolButton>
+#include <QTreeView>
 #include <QVBoxLayout>
 
 namespace gd::gui {
+namespace {
+
+constexpr QLatin1String kRecent("recent");
+constexpr int kMostRecent = 10;
+
+} // namespace
 
 MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     : QMainWindow(parent)
@@ -72,6 +83,11 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     connectDocks();
     makeActions();
     showEmptyState();
+    // Tab goes through the panels as they stand: what is found, why, and figures.
+    QWidget* const order[] = {m_timeline, m_findings->view(), m_issueList, m_details->view(), m_stats->view(),
+        m_graph->view(), m_search->text(), m_search->rows()};
+    for (std::size_t i = 1; i < std::size(order); ++i)
+        setTabOrder(order[i - 1], order[i]);
 }
 
 MainWindow::~MainWindow() = default;
@@ -106,6 +122,10 @@ void MainWindow::connectDocks() {
     });
     connect(m_search, &SearchBar::found, m_timeline, &TimelineView::selectEvent);
     connect(m_search, &SearchBar::rowFilterChanged, m_timeline, &TimelineView::setFilter);
+    connect(m_search, &SearchBar::rowWanted, this, [this] {
+        m_timeline->setFocus();
+        m_timeline->firstRow();
+    });
     connect(m_search, &SearchBar::left, m_timeline, qOverload<>(&QWidget::setFocus));
     connect(m_details, &DetailsDock::sourceWanted, this, &MainWindow::openSource);
     connect(m_details, &DetailsDock::timeWanted, m_timeline,
@@ -144,8 +164,13 @@ void MainWindow::openTrace(const QString& path) {
 
 void MainWindow::connectSession() {
     TraceSession* const session = m_session.get();
-    connect(session, &TraceSession::opened, this,
-        [this](const TraceInfo& info) { m_timeline->setTrace(info, m_session->names()); });
+    connect(session, &TraceSession::opened, this, [this](const TraceInfo& info) {
+        m_timeline->setTrace(info, m_session->names());
+        addRecent();
+    });
+    connect(session, &TraceSession::importing, this, [this](int percent) {
+        m_timeline->setEmptyText(tr("Importing %1 into the cache folder: %2 %").arg(m_path).arg(percent));
+    });
     connect(session, &TraceSession::rowLoaded, m_timeline, &TimelineView::addRow);
     connect(session, &TraceSession::tracksLoaded, this, [this] {
         m_state->setText(tr("Looking for findings …"));
@@ -164,6 +189,12 @@ void MainWindow::connectSession() {
             if (event == m_timeline->selectedEvent())
                 m_details->setRows(rows);
         });
+    connect(session, &TraceSession::flowReady, this, [this](const EventKey& event, const Flow& flow) {
+        if (event != m_timeline->selectedEvent())
+            return;
+        m_details->append(flowDetails(flow));
+        m_timeline->setFlow(flow);
+    });
     connect(session, &TraceSession::graphReady, m_graph, &GraphDock::setGraph);
     connect(session, &TraceSession::graphRefused, m_graph, &GraphDock::setReason);
     connect(session, &TraceSession::nodeFound, this, [this](qint64 kernel, qint64 startNs) {
@@ -245,7 +276,7 @@ void MainWindow::showEmptyState() {
 }
 
 bool MainWindow::showStep(qint64 number) {
-    const QString name = QStringLiteral("step %1").arg(number);
+    const QString name = QString::fromStdString(stepName(number));
     for (const RowPtr& row : m_timeline->layout().rows()) {
         if (row->kind != RowKind::step)
             continue;
@@ -303,18 +334,72 @@ void MainWindow::chooseTrace() {
         openTrace(path);
 }
 
+void MainWindow::chooseFolder() {
+    const QString path = QFileDialog::getExistingDirectory(
+        this, tr("Open a spool folder"), QFileInfo(m_path).absolutePath());
+    if (!path.isEmpty())
+        openTrace(path);
+}
+
+// Only what could be opened.
+void MainWindow::addRecent() {
+    if (!m_keepsSettings)
+        return;
+    QSettings settings;
+    QStringList files = settings.value(kRecent).toStringList();
+    const QString path = QFileInfo(m_path).absoluteFilePath();
+    files.removeAll(path);
+    files.prepend(path);
+    settings.setValue(kRecent, files.mid(0, kMostRecent));
+    fillRecent();
+}
+
+void MainWindow::fillRecent() {
+    m_recent->clear();
+    for (const QString& path : QSettings().value(kRecent).toStringList()) {
+        QString shown = QDir::toNativeSeparators(path);
+        shown.replace(QLatin1Char('&'), QLatin1String("&&")); // no mnemonic
+        connect(m_recent->addAction(shown), &QAction::triggered, this, [this, path] { openTrace(path); });
+    }
+    m_recent->setEnabled(!m_recent->isEmpty());
+}
+
 void MainWindow::openSource(const QString& file, qint64 line) {
     if (!openInEditor(file, line))
         statusBar()->showMessage(tr("%1:%2 cannot be opened here").arg(file).arg(line), 8000);
 }
 
+void MainWindow::useSettings() {
+    m_keepsSettings = true;
+    const QSettings settings;
+    restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
+    restoreState(settings.value(QStringLiteral("layout")).toByteArray());
+    m_animate->setChecked(settings.value(QStringLiteral("animate"), true).toBool());
+    fillRecent();
+}
+
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (QGuiApplication::platformName() != QLatin1String("offscreen")) {
+    if (m_keepsSettings) {
         QSettings settings;
         settings.setValue(QStringLiteral("geometry"), saveGeometry());
         settings.setValue(QStringLiteral("layout"), saveState());
+        settings.setValue(QStringLiteral("animate"), m_animate->isChecked());
     }
     QMainWindow::closeEvent(event);
+}
+
+// Panels behind another one's tab count as visible to Qt, but nobody sees them.
+bool MainWindow::focusNextPrevChild(bool next) {
+    for (int tries = 0; tries < 50; ++tries) {
+        if (!QMainWindow::focusNextPrevChild(next))
+            return false;
+        const QWidget* at = focusWidget();
+        while (at != nullptr && qobject_cast<const QDockWidget*>(at) == nullptr)
+            at = at->parentWidget();
+        if (at == nullptr || !at->visibleRegion().isEmpty())
+            break;
+    }
+    return true;
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

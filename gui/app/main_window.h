@@ -15,6 +15,7 @@
 #include <memory>
 
 class QLabel;
+class QMenu;
 class QListWidget;
 class QToolButton;
 
@@ -34,6 +35,9 @@ public:
     // The next traces use the rules of this folder.
     void setRulesFolder(const QString& folder) { m_rulesFolder = folder; }
 
+    // Window places, recent files and choices of the user; kept from now on, until then nothing is written.
+    void useSettings();
+    const QMenu* recent() const { return m_recent; } // traces that were opened before, the last one first
     bool loaded() const { return m_loaded; } // everything is there, or the trace could not be opened
     const QString& failure() const { return m_failure; } // why not, empty: it could
     TimelineView* timeline() { return m_timeline; }
@@ -55,6 +59,7 @@ signals:
 
 protected:
     void closeEvent(QCloseEvent* event) override;
+    bool focusNextPrevChild(bool next) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
 
@@ -72,6 +77,9 @@ private:
     void keepMarks();
     void loadMarks();
     void chooseTrace();
+    void chooseFolder();
+    void addRecent();
+    void fillRecent();
     void showShortcuts();
     void openSource(const QString& file, qint64 line);
 
@@ -95,6 +103,9 @@ private:
     StatsDock* m_stats;
     GraphDock* m_graph;
     QLabel* m_state; // in the status bar
+    QMenu* m_recent = nullptr;
+    QAction* m_animate = nullptr;
+    bool m_keepsSettings = false;
     const Theme* m_forced;
 };
 

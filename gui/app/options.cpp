@@ -85,7 +85,8 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
         }
         const std::size_t equals = argument.find('=');
         const std::string name = argument.substr(0, equals);
-        if (name != "--screenshot" && name != "--view" && name != "--size" && name != "--theme")
+        if (name != "--screenshot" && name != "--view" && name != "--size" && name != "--theme"
+            && name != "--language")
             return fail(ErrorCode::usage, "{} is not an option; see graphdoctor-gui --help", argument);
         if (equals == std::string::npos && i + 1 == arguments.size())
             return fail(ErrorCode::usage, "{} needs a value", name);
@@ -96,6 +97,8 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
             if (value != "light" && value != "dark")
                 return fail(ErrorCode::usage, "--theme {}: light or dark is expected", value);
             options.theme = value;
+        } else if (name == "--language") {
+            options.language = value;
         } else if (name == "--size") {
             GD_TRY(parseSize(value, options));
         } else {
@@ -109,7 +112,7 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
 }
 
 std::string helpText() {
-    return "Look at a GraphDoctor trace on a timeline.\n\n"
+    return "Look at a GraphDoctor trace, or at a spool folder, on a timeline.\n\n"
            "Usage: graphdoctor-gui [OPTIONS] [TRACE]\n\n"
            "  --screenshot FILE.png   draw into this file and exit; needs no display\n"
            "  --view WHAT             what to show first: finding:N (1 = the one to fix first),\n"
@@ -117,6 +120,7 @@ std::string helpText() {
            "                          finding:1 and a range, it selects the one and shows the other\n"
            "  --size WxH              size of the window or picture (1600x900)\n"
            "  --theme light|dark      default: as the desktop\n"
+           "  --language LANG         en or zh_CN; default: by the locale\n"
            "  -h, --help              print this\n\n"
            "Exit status: 0 fine, 2 wrong usage, 3 the trace or the display cannot be used.\n";
 }

@@ -26,6 +26,7 @@ struct Options {
     int width = 1600;
     int height = 900;
     std::string theme; // "light", "dark" or "": as the desktop
+    std::string language; // "zh_CN", "en", or "": as the locale says
     bool help = false;
 };
 Result<Options> parseOptions(const std::vector<std::string>& arguments);

@@ -14,12 +14,13 @@ SearchBar::SearchBar(QWidget* parent)
     , m_rows(new QLineEdit)
     , m_count(new QLabel)
     , m_stop(std::make_shared<std::atomic<bool>>(false)) {
-    m_pool.setMaxThreadCount(1);
     auto* const line = new QHBoxLayout(this);
     line->setContentsMargins(0, 0, 0, 0);
     line->addWidget(m_count);
     line->addWidget(m_text);
     line->addWidget(m_rows);
+    m_text->setObjectName(QStringLiteral("searchText"));
+    m_rows->setObjectName(QStringLiteral("searchRows"));
     m_text->setPlaceholderText(tr("Search names  ( / )"));
     m_text->setAccessibleName(tr("Search names of events"));
     m_rows->setPlaceholderText(tr("Rows  (Ctrl+P)"));
@@ -76,18 +77,15 @@ void SearchBar::start(int direction, bool fromSelection) {
             fromNs = m_timeline->scale().startNs, direction, stop = m_stop] {
             const SearchResult result
                 = searchEvents(rows, namesWith(*names, text), from, fromNs, direction, *stop);
-            QMetaObject::invokeMethod(
-                this,
-                [this, result, stop] {
-                    if (*stop)
-                        return;
-                    m_count->setText(
-                        result.hit ? tr("%1 of %2").arg(result.position).arg(result.count) : tr("no event"));
-                    if (result.hit)
-                        emit found(result.hit);
-                    emit searched();
-                },
-                Qt::QueuedConnection);
+            m_mail.post([this, result, stop] {
+                if (*stop)
+                    return;
+                m_count->setText(
+                    result.hit ? tr("%1 of %2").arg(result.position).arg(result.count) : tr("no event"));
+                if (result.hit)
+                    emit found(result.hit);
+                emit searched();
+            });
         });
 }
 
@@ -100,6 +98,13 @@ bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
         }
         if (watched == m_text && (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter)) {
             step(key->modifiers() & Qt::ShiftModifier ? -1 : 1);
+            return true;
+        }
+    }
+    if (event->type() == QEvent::KeyPress && watched == m_rows) {
+        const int pressed = static_cast<QKeyEvent*>(event)->key();
+        if (pressed == Qt::Key_Return || pressed == Qt::Key_Enter) {
+            emit rowWanted();
             return true;
         }
     }

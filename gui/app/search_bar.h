@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/mailbox.h"
 #include "gui/model/search.h"
+#include "gui/model/workers.h"
 #include "gui/timeline/timeline_view.h"
 
-#include <QThreadPool>
 #include <QWidget>
 
 #include <atomic>
@@ -28,10 +29,13 @@ public:
     void focusText();
     void focusRows();
     void step(int direction);
+    QLineEdit* text() const { return m_text; }
+    QLineEdit* rows() const { return m_rows; }
 
 signals:
     void found(const gd::gui::EventKey& event);
     void rowFilterChanged(const QString& text);
+    void rowWanted(); // Enter where rows are filtered: the first one that is left
     void left();
     void searched(); // a search ended, with or without a hit
 
@@ -46,7 +50,8 @@ private:
     QLabel* m_count;
     TimelineView* m_timeline = nullptr;
     std::shared_ptr<const NameTable> m_names;
-    QThreadPool m_pool;
+    Mailbox m_mail;
+    Workers m_pool{1};
     std::shared_ptr<std::atomic<bool>> m_stop;
 };
 

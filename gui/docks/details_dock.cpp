@@ -44,6 +44,13 @@ void DetailsDock::setRows(std::vector<DetailRow> rows) {
     m_view->resizeRowsToContents();
 }
 
+void DetailsDock::append(std::vector<DetailRow> rows) {
+    const int first = m_model.rowCount();
+    m_model.append(std::move(rows));
+    for (int row = first; row < m_model.rowCount(); ++row)
+        m_view->resizeRowToContents(row);
+}
+
 void DetailsDock::focusSource() {
     const int row = std::max(0, m_model.find("source"));
     m_view->setFocus();

@@ -17,6 +17,7 @@ public:
     explicit DetailsDock(QWidget* parent = nullptr);
 
     void setRows(std::vector<DetailRow> rows);
+    void append(std::vector<DetailRow> rows);
     // Puts the focus on the source line, else on the first.
     void focusSource();
     DetailsModel& model() { return m_model; }

@@ -44,7 +44,6 @@ StatsDock::StatsDock(QWidget* parent)
     column->addLayout(top);
     column->addWidget(m_view);
     setWidget(body);
-    m_pool.setMaxThreadCount(1);
     showSummary();
 }
 
@@ -63,16 +62,13 @@ void StatsDock::count(std::vector<RowPtr> rows, std::int64_t fromNs, std::int64_
         SelectionStats stats = selectionStats(rows, fromNs, toNs, *stop);
         if (*stop)
             return;
-        QMetaObject::invokeMethod(
-            this,
-            [this, stats = std::move(stats), names, stop]() mutable {
-                if (*stop)
-                    return;
-                m_model.setStats(std::move(stats), names);
-                showSummary();
-                emit counted();
-            },
-            Qt::QueuedConnection);
+        m_mail.post([this, stats = std::move(stats), names, stop]() mutable {
+            if (*stop)
+                return;
+            m_model.setStats(std::move(stats), names);
+            showSummary();
+            emit counted();
+        });
     });
 }
 

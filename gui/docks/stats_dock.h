@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/mailbox.h"
 #include "gui/model/stats_model.h"
+#include "gui/model/workers.h"
 
 #include <QDockWidget>
-#include <QThreadPool>
 
 #include <atomic>
 
@@ -38,7 +39,8 @@ private:
     QSortFilterProxyModel* m_sorted;
     QTableView* m_view;
     QLabel* m_summary;
-    QThreadPool m_pool;
+    Mailbox m_mail;
+    Workers m_pool{1};
     std::shared_ptr<std::atomic<bool>> m_stop;
 };
 

@@ -16,6 +16,9 @@ bool holdsOneOf(std::string_view text, const std::array<std::string_view, N>& wo
 }
 
 constexpr std::array<std::string_view, 3> kComm = {"nccl", "allreduce", "all_reduce"};
+// Too common to look for inside of names.
+constexpr std::array<std::string_view, 7> kCommWhole
+    = {"send", "recv", "allgather", "reducescatter", "alltoall", "broadcast", "reduce"};
 constexpr std::array<std::string_view, 4> kAttention = {"flash", "fmha", "attention", "softmax"};
 constexpr std::array<std::string_view, 6> kGemm = {"gemm", "gemv", "cutlass", "nvjet", "matmul", "xmma"};
 
@@ -25,7 +28,8 @@ Category kernelCategory(std::string_view name) {
     std::string lower(name);
     std::transform(lower.begin(), lower.end(), lower.begin(),
         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (holdsOneOf(lower, kComm))
+    if (holdsOneOf(lower, kComm)
+        || std::find(kCommWhole.begin(), kCommWhole.end(), lower) != kCommWhole.end())
         return Category::comm;
     if (holdsOneOf(lower, kAttention))
         return Category::attention;

@@ -2,6 +2,7 @@
 #include "gui/model/details.h"
 
 #include "analyzer/base/time.h"
+#include "gui/model/words.h"
 
 #include <algorithm>
 #include <array>
@@ -89,8 +90,16 @@ std::string valueText(const rules::Value& value, std::string_view unit) {
         return fmt::format("{:.4g}{}{}", *real, unit.empty() ? "" : " ", unit);
     if (const auto* text = std::get_if<std::string>(&value))
         return *text;
-    return "not known";
+    return Words::fill(Words::tr(QT_TRANSLATE_NOOP("gd::gui::Words", "not known")));
 }
+
+std::string translated(std::string_view word) {
+    return Words::fill(Words::tr(std::string(word).c_str()));
+}
+[[maybe_unused]] constexpr const char* kLevels[]
+    = {QT_TRANSLATE_NOOP("gd::gui::Words", "error"), QT_TRANSLATE_NOOP("gd::gui::Words", "warning"),
+        QT_TRANSLATE_NOOP("gd::gui::Words", "info"), QT_TRANSLATE_NOOP("gd::gui::Words", "high"),
+        QT_TRANSLATE_NOOP("gd::gui::Words", "medium"), QT_TRANSLATE_NOOP("gd::gui::Words", "low")};
 
 } // namespace
 
@@ -126,10 +135,10 @@ Result<std::vector<DetailRow>> eventDetails(
     row.bind(1, place.rowId);
     GD_TRY_ASSIGN(const bool found, row.step());
     if (!found)
-        return fail(
-            ErrorCode::badInput, "row {} of table {} is gone from the trace", place.rowId, place.table);
+        return fail(ErrorCode::badInput, "{}",
+            Words::fill(Words::tr("row %1 of table %2 is gone from the trace"), place.rowId, place.table));
     std::vector<DetailRow> out;
-    out.push_back({"row", fmt::format("{} of table {}", place.rowId, place.table), {}, 0, -1, -1});
+    out.push_back({"row", Words::fill(Words::tr("%1 of table %2"), place.rowId, place.table), {}, 0, -1, -1});
     std::optional<std::int64_t> startNs, endNs;
     for (int i = 0; i < row.columnCount(); ++i) {
         const std::string& column = row.columnName(i);
@@ -227,14 +236,15 @@ std::vector<DetailRow> findingDetails(const rules::Finding& finding, const RowTi
     add("what", finding.message);
     addLocations(out, "source", finding.locations);
     if (finding.locations.empty())
-        add("source", finding.locationReason.empty() ? "not known" : finding.locationReason);
+        add("source",
+            finding.locationReason.empty() ? Words::fill(Words::tr("not known")) : finding.locationReason);
     add("why", finding.why);
     add("fix", finding.fix);
     if (finding.startNs) {
         const std::int64_t end = finding.endNs.value_or(*finding.startNs);
         out.push_back({"when",
-            fmt::format(
-                "{} for {}", formatTime(*finding.startNs, 1000), exactDuration(end - *finding.startNs)),
+            Words::fill(Words::tr("%1 for %2"), formatTime(*finding.startNs, 1000),
+                exactDuration(end - *finding.startNs)),
             {}, 0, *finding.startNs, end});
     }
     if (finding.step)
@@ -247,8 +257,8 @@ std::vector<DetailRow> findingDetails(const rules::Finding& finding, const RowTi
         add("cost", exactDuration(*finding.costNs));
     if (finding.costBytes)
         add("cost", valueText(*finding.costBytes, "bytes"));
-    add("severity", std::string(rules::name(finding.severity)));
-    add("confidence", std::string(rules::name(finding.confidence)));
+    add("severity", translated(rules::name(finding.severity)));
+    add("confidence", translated(rules::name(finding.confidence)));
     for (const rules::Evidence& evidence : finding.evidence) {
         DetailRow row;
         row.key = "evidence";
@@ -256,7 +266,7 @@ std::vector<DetailRow> findingDetails(const rules::Finding& finding, const RowTi
         const auto at = evidence.id ? times.find({evidence.table, *evidence.id}) : times.end();
         if (at != times.end()) {
             std::tie(row.startNs, row.endNs) = at->second;
-            row.value += fmt::format(", at {}", formatTime(row.startNs, 1000));
+            row.value = Words::fill(Words::tr("%1, at %2"), row.value, formatTime(row.startNs, 1000));
         }
         out.push_back(std::move(row));
     }

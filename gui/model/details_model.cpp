@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/details_model.h"
 
+#include "gui/model/words.h"
+
+#include <iterator>
+
 namespace gd::gui {
 
 void DetailsModel::setRows(std::vector<DetailRow> rows) {
     beginResetModel();
     m_rows = std::move(rows);
     endResetModel();
+}
+
+void DetailsModel::append(std::vector<DetailRow> rows) {
+    if (rows.empty())
+        return;
+    const int first = rowCount();
+    beginInsertRows({}, first, first + static_cast<int>(rows.size()) - 1);
+    m_rows.insert(m_rows.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    endInsertRows();
 }
 
 const DetailRow* DetailsModel::row(const QModelIndex& index) const {
@@ -33,7 +46,7 @@ QVariant DetailsModel::data(const QModelIndex& index, int role) const {
     const DetailRow* detail = row(index);
     if (detail == nullptr)
         return {};
-    const QString key = QString::fromStdString(detail->key);
+    const QString key = detail->key.empty() ? QString() : Words::tr(detail->key.c_str());
     const QString value = QString::fromStdString(detail->value);
     if (role == Qt::DisplayRole)
         return index.column() == 0 ? key : value;

@@ -14,6 +14,7 @@ class DetailsModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     using QAbstractTableModel::QAbstractTableModel;
+    void append(std::vector<DetailRow> rows);
     void setRows(std::vector<DetailRow> rows);
     const DetailRow* row(const QModelIndex& index) const;
     // First row with this key, -1: none.

@@ -2,6 +2,7 @@
 #include "gui/model/findings_model.h"
 
 #include "analyzer/base/time.h"
+#include "gui/model/words.h"
 
 #include <filesystem>
 
@@ -83,8 +84,8 @@ int FindingsModel::columnCount(const QModelIndex&) const {
 QVariant FindingsModel::findingText(const rules::Finding& finding, int column) const {
     switch (column) {
     case severity: {
-        const QString word = text(std::string(rules::name(finding.severity)));
-        return QStringLiteral("%1 %2").arg(word.left(1).toUpper(), text(finding.rule));
+        const QString letter = text(std::string(rules::name(finding.severity))).left(1).toUpper();
+        return QStringLiteral("%1 %2").arg(letter, text(finding.rule));
     }
     case title:
         return text(finding.title);
@@ -115,8 +116,8 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
             return text(found->message).toHtmlEscaped();
         if (role == Qt::AccessibleTextRole)
             return QStringLiteral("%1 %2: %3. %4")
-                .arg(text(std::string(rules::name(found->severity))), text(found->rule), text(found->title),
-                    text(found->message));
+                .arg(Words::tr(std::string(rules::name(found->severity)).c_str()), text(found->rule),
+                    text(found->title), text(found->message));
         return {};
     }
     if (index.internalId() == kTop) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/graph_drawing.h"
 
+#include "gui/model/words.h"
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -33,7 +35,7 @@ Result<void> readNodes(Db& db, GraphDrawing& out, std::map<std::int64_t, std::si
         out.nodes.push_back(std::move(node));
     }
     if (count > kMostGraphNodes)
-        out.note = fmt::format("the first {} of {} nodes", kMostGraphNodes, count);
+        out.note = Words::fill(Words::tr("the first %1 of %2 nodes"), kMostGraphNodes, count);
     return {};
 }
 
@@ -176,16 +178,18 @@ Result<GraphDrawing> readGraphOf(Db& db, const std::string& table, std::int64_t 
           "JOIN graph_exec AS e ON e.process_id = n.process_id AND e.exec_id = n.exec_id WHERE k.kernel_id = "
           "?";
     if (table != "replay" && table != "kernel")
-        return fail(
-            ErrorCode::notFound, "a graph belongs to a replay or to a kernel of one: select such an event");
+        return fail(ErrorCode::notFound, "{}",
+            Words::fill(
+                Words::tr("a graph belongs to a replay or to a kernel of one: select such an event")));
     {
         GD_TRY_ASSIGN(auto row, db.prepare(sql));
         row.bind(1, rowId);
         GD_TRY_ASSIGN(const bool found, row.step());
         if ((!found || row.isNull(1)) && table == "kernel")
-            return fail(ErrorCode::notFound, "this kernel ran outside graphs");
+            return fail(ErrorCode::notFound, "{}", Words::fill(Words::tr("this kernel ran outside graphs")));
         if (!found || row.isNull(1))
-            return fail(ErrorCode::notFound, "the graph of this replay was made before recording began");
+            return fail(ErrorCode::notFound, "{}",
+                Words::fill(Words::tr("the graph of this replay was made before recording began")));
         out.process = row.int64(0);
         out.graph = row.int64(1);
         nodeId = row.optionalInt64(2).value_or(-1);
@@ -196,10 +200,10 @@ Result<GraphDrawing> readGraphOf(Db& db, const std::string& table, std::int64_t 
     // Without times the shape still helps.
     if (!readTimes(db, out, index))
         out.note += std::string(out.note.empty() ? "" : "; ")
-            + "times of nodes are left out: the trace is too large";
+            + Words::fill(Words::tr("times of nodes are left out: the trace is too large"));
     if (const auto at = index.find(nodeId); at != index.end())
         out.selected = at->second;
-    out.title = fmt::format("graph {} of process {}: {} nodes, {} edges", out.graph, out.process,
+    out.title = Words::fill(Words::tr("graph %1 of process %2: %3 nodes, %4 edges"), out.graph, out.process,
         out.nodes.size(), out.edges.size());
     arrangeGraph(out);
     return out;

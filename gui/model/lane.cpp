@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kBlock = 16;
 constexpr std::size_t kFan = 8;
+constexpr std::int64_t kMostDuration = 0xffffffff;
 
 } // namespace
 
@@ -38,19 +39,28 @@ std::size_t Lane::firstEndingAfter(std::int64_t t) const {
     return at > 0 && end(at - 1) > t ? at - 1 : at;
 }
 
-std::uint32_t Lane::better(std::uint32_t a, std::uint32_t b) const {
-    const auto da = duration(a);
-    const auto db = duration(b);
-    return db > da || (db == da && b < a) ? b : a;
+Lane::Longest Lane::entry(std::size_t i) const {
+    return {static_cast<std::uint32_t>(i),
+        static_cast<std::uint32_t>(std::min<std::int64_t>(duration(i), kMostDuration))};
+}
+
+Lane::Longest Lane::better(const Longest& a, const Longest& b) const {
+    std::int64_t da = a.durNs;
+    std::int64_t db = b.durNs;
+    if (da == kMostDuration && db == kMostDuration) {
+        da = duration(a.index);
+        db = duration(b.index);
+    }
+    return db > da || (db == da && b.index < a.index) ? b : a;
 }
 
 std::size_t Lane::longest(std::size_t from, std::size_t to) const {
-    auto best = static_cast<std::uint32_t>(from);
+    Longest best = entry(from);
     std::size_t i = from;
     while (i < to) {
         // The largest block that starts here and ends in the range.
         std::size_t width = 1;
-        const std::vector<std::uint32_t>* level = nullptr;
+        const std::vector<Longest>* level = nullptr;
         std::size_t next = kBlock;
         for (const auto& candidate : m_maxima) {
             if (i % next != 0 || i + next > to)
@@ -59,10 +69,10 @@ std::size_t Lane::longest(std::size_t from, std::size_t to) const {
             level = &candidate;
             next *= kFan;
         }
-        best = better(best, level == nullptr ? static_cast<std::uint32_t>(i) : (*level)[i / width]);
+        best = better(best, level == nullptr ? entry(i) : (*level)[i / width]);
         i += width;
     }
-    return best;
+    return best.index;
 }
 
 std::size_t Lane::nextAtLeast(std::size_t from, std::size_t to, std::int64_t durNs) const {
@@ -72,7 +82,7 @@ std::size_t Lane::nextAtLeast(std::size_t from, std::size_t to, std::int64_t dur
         std::size_t skip = 0;
         std::size_t width = kBlock;
         for (const auto& level : m_maxima) {
-            if (i % width != 0 || duration(level[i / width]) >= durNs)
+            if (i % width != 0 || duration(level[i / width].index) >= durNs)
                 break;
             skip = width;
             width *= kFan;
@@ -91,7 +101,7 @@ std::size_t Lane::bytes() const {
     std::size_t out = (m_starts.capacity() + m_prefix.capacity()) * sizeof(std::int64_t)
         + (m_names.capacity() + m_rows.capacity()) * sizeof(std::uint32_t);
     for (const auto& level : m_maxima)
-        out += level.capacity() * sizeof(std::uint32_t);
+        out += level.capacity() * sizeof(Longest);
     return out;
 }
 
@@ -158,7 +168,7 @@ LaneBuilder::Built LaneBuilder::build() && {
 
     for (auto& lane : lanes) {
         const auto above = [&lane](std::size_t count, std::size_t width, auto&& at) {
-            std::vector<std::uint32_t> level((count + width - 1) / width);
+            std::vector<Lane::Longest> level((count + width - 1) / width);
             for (std::size_t b = 0; b < level.size(); ++b) {
                 level[b] = at(b * width);
                 for (std::size_t i = b * width + 1; i < std::min(count, (b + 1) * width); ++i)
@@ -166,8 +176,7 @@ LaneBuilder::Built LaneBuilder::build() && {
             }
             return level;
         };
-        lane->m_maxima.push_back(
-            above(lane->size(), kBlock, [](std::size_t i) { return static_cast<std::uint32_t>(i); }));
+        lane->m_maxima.push_back(above(lane->size(), kBlock, [&](std::size_t i) { return lane->entry(i); }));
         while (lane->m_maxima.back().size() > 1) {
             const auto& below = lane->m_maxima.back();
             lane->m_maxima.push_back(above(below.size(), kFan, [&](std::size_t i) { return below[i]; }));

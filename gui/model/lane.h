@@ -17,7 +17,7 @@ struct Event {
 };
 
 // Events of one line of the drawing: sorted by start, disjoint. Immutable once built, so that threads share
-// it. 24.3 bytes an event: start, prefix sum of durations (which gives each duration and, by one difference,
+// it. 24.6 bytes an event: start, prefix sum of durations (which gives each duration and, by one difference,
 // the busy time of any range), name, row, and block maxima of durations.
 class Lane {
 public:
@@ -44,14 +44,20 @@ public:
 
 private:
     friend class LaneBuilder;
-    std::uint32_t better(std::uint32_t a, std::uint32_t b) const;
+    // An event and its duration beside it, cut to 32 bits: comparing blocks needs no look at the events.
+    struct Longest {
+        std::uint32_t index = 0;
+        std::uint32_t durNs = 0;
+    };
+    Longest entry(std::size_t i) const;
+    Longest better(const Longest& a, const Longest& b) const;
 
     std::vector<std::int64_t> m_starts;
     std::vector<std::int64_t> m_prefix; // one more than events
     std::vector<std::uint32_t> m_names;
     std::vector<std::uint32_t> m_rows;
-    // Index of the longest event of each block: level 0 of 16 events, each further level of 8 blocks.
-    std::vector<std::vector<std::uint32_t>> m_maxima;
+    // The longest event of each block: level 0 of 16 events, each further level of 8 blocks.
+    std::vector<std::vector<Longest>> m_maxima;
 };
 
 // Splits events into lanes: each goes to the first lane that is free at its start. Takes events in any order

@@ -2,9 +2,12 @@
 #include "gui/model/load_tracks.h"
 
 #include "analyzer/store/readers.h"
+#include "gui/model/words.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -20,23 +23,27 @@ std::uint32_t nameOr(const Names& names, std::int64_t id, std::uint32_t otherwis
 
 // Words for replay_gap.cause; one that is not known here is shown as it is.
 std::string gapCause(std::string_view word) {
-    constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-        {"host_sync", "host waits for the device"},
-        {"exec_update", "graph is updated"},
-        {"data", "copies and loading"},
-        {"host_other", "host busy outside CUDA"},
-        {"launch_call", "inside the launch call"},
-        {"event", "waits for an event"},
-        {"peer", "waits for another rank"},
-        {"nccl", "waits in communication"},
-        {"unknown", "not known"},
+    constexpr std::pair<std::string_view, const char*> kWords[] = {
+        {"host_sync", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: host waits for the device")},
+        {"exec_update", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: graph is updated")},
+        {"data", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: copies and loading")},
+        {"host_other", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: host busy outside CUDA")},
+        {"launch_call", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: inside the launch call")},
+        {"event", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: waits for an event")},
+        {"peer", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: waits for another rank")},
+        {"nccl", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: waits in communication")},
+        {"unknown", QT_TRANSLATE_NOOP("gd::gui::Words", "idle: not known")},
     };
     for (const auto& [name, text] : kWords) {
         if (name == word)
-            return std::string(text);
+            return Words::fill(Words::tr(text));
     }
     return std::string(word);
 }
+
+// Words for step.kind but 'steady'.
+[[maybe_unused]] constexpr const char* kStepKinds[] = {QT_TRANSLATE_NOOP("gd::gui::Words", "warmup"),
+    QT_TRANSLATE_NOOP("gd::gui::Words", "excluded"), QT_TRANSLATE_NOOP("gd::gui::Words", "outside")};
 
 // A row that is being read.
 struct Draft {
@@ -76,15 +83,17 @@ public:
                 step("nvtx_range", [&] { return readRanges(track); });
         }
         step("allocation", [this] { return readMemory(); });
-        step("nccl_op", [this] { return readCommCalls(); });
         step("kernel", [this] { return readStreams(); });
+        step("nccl_comm", [this] { return deliverComm(); });
+        step("nccl_op", [this] { return readCommCalls(); });
         for (const Track& track : m_tracks) {
             if (track.table == "api_call")
                 step("api_call", [&] { return readHostCalls(track); });
         }
         if (m_leftOut > 0)
-            m_load.notes.push_back(fmt::format("{} events are not drawn: more than {} overlap in one row",
-                m_leftOut, LaneBuilder::kMaxLanes));
+            m_load.notes.push_back(
+                Words::fill(Words::tr("%1 events are not drawn: more than %2 overlap in one row"), m_leftOut,
+                    LaneBuilder::kMaxLanes));
     }
 
 private:
@@ -93,7 +102,8 @@ private:
             return;
         const Result<void> done = read();
         if (!done)
-            m_load.notes.push_back(fmt::format("table {} cannot be drawn: {}", table, done.error().message));
+            m_load.notes.push_back(
+                Words::fill(Words::tr("table %1 cannot be drawn: %2"), table, done.error().message));
     }
 
     // Calls `use` with each row; stops with the load.
@@ -171,10 +181,10 @@ private:
         std::map<std::int64_t, Draft> drafts;
         GD_TRY(
             each("SELECT rowid, process_id, step, start_ns, end_ns, kind FROM step", [&](const Statement& r) {
-                Draft& draft = of(drafts, r.int64(1), RowKind::step, "step", "Steps");
-                std::string name = fmt::format("step {}", r.int64(2));
+                Draft& draft = of(drafts, r.int64(1), RowKind::step, "step", Words::tr("Steps"));
+                std::string name = stepName(r.int64(2));
                 if (r.text(5) != "steady")
-                    name += fmt::format(" ({})", r.text(5));
+                    name += fmt::format(" ({})", Words::tr(std::string(r.text(5)).c_str()).toStdString());
                 add(draft, 0, r.int64(0), r.int64(3), r.int64(4), m_load.names.intern(name, Category::host));
             }));
         return deliverAll(drafts);
@@ -183,20 +193,20 @@ private:
         std::map<std::int64_t, Draft> drafts;
         GD_TRY(each("SELECT rowid, process_id, start_ns, end_ns, cause, known FROM replay_gap",
             [&](const Statement& r) {
-                Draft& draft = of(drafts, r.int64(1), RowKind::gap, "replay_gap", "Gaps before replays");
-                const std::string cause = r.int64(5) == 0 ? "not known" : gapCause(r.text(4));
-                add(draft, 0, r.int64(0), r.int64(2), r.int64(3),
-                    m_load.names.intern("idle: " + cause, Category::gap));
+                Draft& draft
+                    = of(drafts, r.int64(1), RowKind::gap, "replay_gap", Words::tr("Gaps before replays"));
+                const std::string cause = gapCause(r.int64(5) == 0 ? "unknown" : r.text(4));
+                add(draft, 0, r.int64(0), r.int64(2), r.int64(3), m_load.names.intern(cause, Category::gap));
             }));
         return deliverAll(drafts);
     }
     static Draft& of(std::map<std::int64_t, Draft>& drafts, std::int64_t process, RowKind kind,
-        const char* table, const char* title) {
+        const char* table, const QString& title) {
         const auto [at, isNew] = drafts.try_emplace(process);
         if (isNew) {
             at->second.row.kind = kind;
             at->second.row.process = process;
-            at->second.row.title = title;
+            at->second.row.title = title.toStdString();
             at->second.slice(table, 0);
         }
         return at->second;
@@ -227,33 +237,35 @@ private:
     }
 
     Result<void> readReplays(const Track& track) {
-        const std::string stream = fmt::format("stream {}", track.number);
-        Draft measured = draftOf(track, RowKind::replay, "Replays, " + stream);
-        Draft launched = draftOf(track, RowKind::replay, "Replays, " + stream + ": launches only");
+        Draft measured
+            = draftOf(track, RowKind::replay, Words::fill(Words::tr("Replays, stream %1"), track.number));
+        Draft launched = draftOf(track, RowKind::replay,
+            Words::fill(Words::tr("Replays, stream %1: launches only"), track.number));
         launched.row.measured = false;
-        const std::uint32_t unnamed = m_load.names.intern("graph", Category::replay);
-        GD_TRY(
-            eachOf("SELECT replay_id, process_id, exec_id, launch_start_ns, launch_end_ns, start_ns, end_ns "
-                   "FROM replay WHERE replay_id BETWEEN ? AND ?",
-                track, [&](const Statement& r) {
-                    const auto known = m_graphs.find({r.int64(1), r.int64(2)});
-                    const std::uint32_t name = known == m_graphs.end() ? unnamed : known->second;
-                    if (!r.isNull(5) && !r.isNull(6)) {
-                        add(measured, 0, r.int64(0), r.int64(5), r.int64(6), name);
-                    } else {
-                        // When it ran is not known; only the call is.
-                        const std::int64_t end = r.optionalInt64(4).value_or(endOf(track.process));
-                        add(launched, 0, r.int64(0), r.int64(3), end,
-                            m_load.names.intern("launch of " + m_load.names[name].text, Category::host));
-                    }
-                }));
+        const std::uint32_t unnamed = m_load.names.intern(Words::fill(Words::tr("graph")), Category::replay);
+        GD_TRY(eachOf(
+            "SELECT replay_id, process_id, exec_id, launch_start_ns, launch_end_ns, start_ns, end_ns "
+            "FROM replay WHERE replay_id BETWEEN ? AND ?",
+            track, [&](const Statement& r) {
+                const auto known = m_graphs.find({r.int64(1), r.int64(2)});
+                const std::uint32_t name = known == m_graphs.end() ? unnamed : known->second;
+                if (!r.isNull(5) && !r.isNull(6)) {
+                    add(measured, 0, r.int64(0), r.int64(5), r.int64(6), name);
+                } else {
+                    // When it ran is not known; only the call is.
+                    const std::int64_t end = r.optionalInt64(4).value_or(endOf(track.process));
+                    add(launched, 0, r.int64(0), r.int64(3), end,
+                        m_load.names.intern(
+                            Words::fill(Words::tr("launch of %1"), m_load.names[name].text), Category::host));
+                }
+            }));
         deliver(std::move(measured));
         deliver(std::move(launched));
         return {};
     }
     Result<void> readRanges(const Track& track) {
-        Draft draft = draftOf(track, RowKind::range, "Ranges, " + track.name);
-        const std::uint32_t unnamed = m_load.names.intern("range", Category::host);
+        Draft draft = draftOf(track, RowKind::range, Words::fill(Words::tr("Ranges, %1"), track.name));
+        const std::uint32_t unnamed = m_load.names.intern(Words::fill(Words::tr("range")), Category::host);
         GD_TRY(eachOf("SELECT range_id, start_ns, end_ns, name_id FROM nvtx_range "
                       "WHERE range_id BETWEEN ? AND ?",
             track, [&](const Statement& r) {
@@ -264,8 +276,8 @@ private:
         return {};
     }
     Result<void> readHostCalls(const Track& track) {
-        Draft draft = draftOf(track, RowKind::host, "Calls, " + track.name);
-        const std::uint32_t unnamed = m_load.names.intern("call", Category::host);
+        Draft draft = draftOf(track, RowKind::host, Words::fill(Words::tr("Calls, %1"), track.name));
+        const std::uint32_t unnamed = m_load.names.intern(Words::fill(Words::tr("call")), Category::host);
         GD_TRY(eachOf("SELECT api_call_id, start_ns, end_ns, api_id FROM api_call "
                       "WHERE api_call_id BETWEEN ? AND ?",
             track, [&](const Statement& r) {
@@ -278,44 +290,78 @@ private:
 
     // Kernels, copies and fills of one stream share a row: the stream runs them in order.
     Result<void> readStreams() {
+        if (auto identity = report::CommIdentity::open(m_load.db))
+            m_commIdentity.emplace(std::move(identity).value());
         std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<const Track*>> streams;
         for (const Track& track : m_tracks) {
             if (track.table == "kernel" || track.table == "memcpy" || track.table == "memset")
                 streams[{track.process, track.device, track.number}].push_back(&track);
         }
-        std::map<std::int64_t, Draft> comm;
         for (const auto& [key, tracks] : streams) {
             if (m_load.stop)
                 return {};
             Draft draft;
             draft.row.kind = RowKind::stream;
             std::tie(draft.row.process, draft.row.device, draft.row.number) = key;
-            draft.row.title = fmt::format("Device {}, stream {}", draft.row.device, draft.row.number);
+            draft.row.title
+                = Words::fill(Words::tr("Device %1, stream %2"), draft.row.device, draft.row.number);
             std::int64_t rows = 0;
             for (const Track* track : tracks)
                 rows += std::max<std::int64_t>(0, track->last - track->first + 1);
             draft.lanes.reserve(static_cast<std::size_t>(std::min<std::int64_t>(rows, 1 << 26)));
             for (const Track* track : tracks) {
                 const std::size_t slice = draft.slice(track->table, track->first);
-                step(track->table.c_str(), [&] { return readWork(*track, draft, slice, comm); });
+                step(track->table.c_str(), [&] { return readWork(*track, draft, slice); });
             }
             deliver(std::move(draft));
         }
-        return deliverAll(comm);
+        return {};
     }
-    Result<void> readWork(
-        const Track& track, Draft& draft, std::size_t slice, std::map<std::int64_t, Draft>& comm) {
+    void addComm(const Track& track, std::int64_t rowId, std::int64_t startNs, std::int64_t endNs,
+        std::uint32_t name, std::int64_t node) {
+        const std::string& text = m_load.names[name].text;
+        const bool send = text.find("Send") != std::string::npos;
+        const bool receive = text.find("Recv") != std::string::npos;
+        const auto comm = m_commIdentity ? m_commIdentity->of(track.process, track.number, node)
+                                         : Result<std::int64_t>(std::int64_t{0});
+        m_comm.push_back({track.process, rowId, startNs, endNs, name, comm ? *comm : 0, send == receive});
+    }
+    // Communication kernels of all streams once more, beside those of the other ranks.
+    Result<void> deliverComm() {
+        GD_TRY_ASSIGN(const auto communicators, report::completeCommunicators(m_load.db));
+        m_load.matches = std::make_shared<const report::CommMatches>(std::move(m_comm), communicators);
+        std::map<std::int64_t, Draft> drafts;
+        std::set<std::int64_t> matched;
+        const auto& kernels = m_load.matches->kernels();
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+            const report::CommKernel& kernel = kernels[i];
+            m_commOnDevice.insert(kernel.process);
+            Draft& draft = of(
+                drafts, kernel.process, RowKind::comm, "kernel", Words::tr("Communication on the device"));
+            add(draft, 0, kernel.rowId, kernel.startNs, kernel.endNs,
+                static_cast<std::uint32_t>(kernel.name));
+            if (m_load.matches->waitsUntilNs(i) >= 0)
+                matched.insert(kernel.process);
+        }
+        for (auto& [process, draft] : drafts) {
+            draft.row.matches = m_load.matches;
+            if (!matched.contains(process))
+                draft.row.title = Words::fill(Words::tr("Communication on the device: waits not known"));
+        }
+        return deliverAll(drafts);
+    }
+    Result<void> readWork(const Track& track, Draft& draft, std::size_t slice) {
         if (track.table == "kernel") {
-            const std::uint32_t unnamed = m_load.names.intern("kernel", Category::compute);
-            return eachOf("SELECT kernel_id, start_ns, dur_ns, shape_id FROM kernel "
+            const std::uint32_t unnamed
+                = m_load.names.intern(Words::fill(Words::tr("kernel")), Category::compute);
+            return eachOf("SELECT kernel_id, start_ns, dur_ns, shape_id, node_id FROM kernel "
                           "WHERE kernel_id BETWEEN ? AND ?",
                 track, [&](const Statement& r) {
                     const std::uint32_t name = nameOr(m_kernels, r.int64(3), unnamed);
                     const std::int64_t end = r.int64(1) + r.int64(2);
                     add(draft, slice, r.int64(0), r.int64(1), end, name);
                     if (m_load.names[name].category == Category::comm)
-                        add(of(comm, track.process, RowKind::comm, "kernel", "Communication on the device"),
-                            0, r.int64(0), r.int64(1), end, name);
+                        addComm(track, r.int64(0), r.int64(1), end, name, r.optionalInt64(4).value_or(-1));
                 });
         }
         const bool copies = track.table == "memcpy";
@@ -342,9 +388,13 @@ private:
                 if (isNew) {
                     draft.row.kind = RowKind::commCall;
                     draft.row.process = r.int64(1);
-                    draft.row.title
-                        = fmt::format("NCCL calls, {:08x}{}", static_cast<std::uint64_t>(r.int64(2)) >> 32,
-                            r.isNull(6) ? "" : fmt::format(", {} ranks", r.int64(6)));
+                    const auto hash = fmt::format("{:08x}", static_cast<std::uint64_t>(r.int64(2)) >> 32);
+                    draft.row.title = r.isNull(6)
+                        ? Words::fill(Words::tr("NCCL calls, %1"), hash)
+                        : Words::fill(Words::tr("NCCL calls, %1, %2 ranks"), hash, r.int64(6));
+                    if (!m_commOnDevice.contains(r.int64(1)))
+                        draft.row.title
+                            = Words::fill(Words::tr("%1: only call times are known"), draft.row.title);
                     draft.slice("nccl_op", 0);
                 }
                 add(draft, 0, r.int64(0), r.int64(3), r.int64(3),
@@ -358,7 +408,9 @@ private:
     // looks at the device found in use by anybody.
     Result<void> readMemory() {
         enum Row : std::int64_t { driver, framework, inUse };
-        constexpr std::string_view kTitles[] = {"", ": framework's blocks", ": in use by anybody"};
+        constexpr const char* kTitles[] = {QT_TRANSLATE_NOOP("gd::gui::Words", "Memory, device %1"),
+            QT_TRANSLATE_NOOP("gd::gui::Words", "Memory, device %1: framework's blocks"),
+            QT_TRANSLATE_NOOP("gd::gui::Words", "Memory, device %1: in use by anybody")};
         std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<StepCurve::Point>> curves;
         GD_TRY(each(
             "SELECT a.process_id, a.device_id, a.kind, a.bytes, a.alloc_ns, a.free_ns FROM allocation AS a "
@@ -390,7 +442,7 @@ private:
             Draft draft;
             draft.row.kind = RowKind::memory;
             std::tie(draft.row.process, draft.row.device, draft.row.number) = key;
-            draft.row.title = fmt::format("Memory, device {}{}", draft.row.device, kTitles[draft.row.number]);
+            draft.row.title = Words::fill(Words::tr(kTitles[draft.row.number]), draft.row.device);
             draft.row.curve = std::make_shared<const StepCurve>(std::move(points));
             deliver(std::move(draft));
         }
@@ -401,10 +453,17 @@ private:
     std::vector<Track> m_tracks;
     Names m_kernels, m_ranges, m_calls;
     std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> m_graphs;
+    std::vector<report::CommKernel> m_comm;
+    std::optional<report::CommIdentity> m_commIdentity;
+    std::set<std::int64_t> m_commOnDevice; // processes
     std::size_t m_leftOut = 0;
 };
 
 } // namespace
+
+std::string stepName(std::int64_t step) {
+    return Words::fill(Words::tr(QT_TRANSLATE_NOOP("gd::gui::Words", "step %1")), step);
+}
 
 Result<TraceInfo> readTraceInfo(Db& db, const std::string& path) {
     GD_TRY_ASSIGN(const auto processes, store::readProcesses(db));

@@ -41,7 +41,11 @@ struct TrackLoad {
     std::function<void(RowPtr)> deliver;
     const std::atomic<bool>& stop; // true: returns soon, with what was delivered so far
     std::vector<std::string> notes; // sentences for the issues bar
+    std::shared_ptr<const report::CommMatches> matches; // filled: communication kernels of all ranks
 };
 void loadTracks(TrackLoad& load);
+
+// What the events of step rows are called, before a remark in brackets.
+std::string stepName(std::int64_t step);
 
 } // namespace gd::gui

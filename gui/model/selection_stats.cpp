@@ -97,6 +97,8 @@ std::string rowKindName(RowKind kind) {
         return "communication";
     case RowKind::memory:
         return "memory";
+    case RowKind::busy:
+        return "busy";
     case RowKind::host:
         break;
     }

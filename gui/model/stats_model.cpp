@@ -2,6 +2,7 @@
 #include "gui/model/stats_model.h"
 
 #include "analyzer/base/time.h"
+#include "gui/model/words.h"
 
 namespace gd::gui {
 namespace {
@@ -9,6 +10,12 @@ namespace {
 QString duration(std::int64_t ns) {
     return QString::fromStdString(base::formatDuration(ns));
 }
+
+[[maybe_unused]] constexpr const char* kKinds[]
+    = {QT_TRANSLATE_NOOP("gd::gui::Words", "step"), QT_TRANSLATE_NOOP("gd::gui::Words", "range"),
+        QT_TRANSLATE_NOOP("gd::gui::Words", "replay"), QT_TRANSLATE_NOOP("gd::gui::Words", "gap"),
+        QT_TRANSLATE_NOOP("gd::gui::Words", "device"), QT_TRANSLATE_NOOP("gd::gui::Words", "communication"),
+        QT_TRANSLATE_NOOP("gd::gui::Words", "memory"), QT_TRANSLATE_NOOP("gd::gui::Words", "call")};
 
 } // namespace
 
@@ -60,7 +67,7 @@ QVariant StatsModel::data(const QModelIndex& index, int role) const {
     };
     switch (index.column()) {
     case kind:
-        return QString::fromStdString(rowKindName(line.kind));
+        return Words::tr(rowKindName(line.kind).c_str());
     case name:
         return text;
     case count:

@@ -2,22 +2,29 @@
 #include "gui/model/trace_session.h"
 
 #include "analyzer/report/judge.h"
+#include "gui/model/spool_cache.h"
 
-#include <QMetaObject>
-
+#include <chrono>
 #include <filesystem>
+#include <utility>
 
 namespace gd::gui {
+namespace {
+
+constexpr std::chrono::seconds kFlowLimit{2};
+
+} // namespace
 
 struct TraceSession::Work {
     std::optional<store::Trace> trace;
     std::optional<rules::RuleSet> rules;
     std::optional<rules::LocationFinder> locations;
+    std::shared_ptr<const report::CommMatches> matches;
 };
 
 template <class F> void TraceSession::post(F&& f) {
     if (!m_stop)
-        QMetaObject::invokeMethod(this, std::forward<F>(f), Qt::QueuedConnection);
+        m_mail.post(std::forward<F>(f));
 }
 
 TraceSession::TraceSession(QObject* parent)
@@ -27,8 +34,6 @@ TraceSession::TraceSession(QObject* parent)
     std::error_code error;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
     m_rulesFolder = (program.parent_path().parent_path() / "share" / "graphdoctor" / "rules").string();
-    m_thread.setMaxThreadCount(1);
-    m_thread.setExpiryTimeout(-1);
 }
 
 TraceSession::~TraceSession() {
@@ -41,18 +46,23 @@ void TraceSession::open(const QString& path) {
     m_thread.start([this, name = path.toStdString()] { load(name); });
 }
 
-void TraceSession::load(const std::string& path) {
-    auto trace = report::openTrace(path);
-    if (!trace) {
-        post([this, message = QString::fromStdString(trace.error().message)] {
-            emit failed(message);
-            emit finished();
-        });
-        return;
+Result<TraceInfo> TraceSession::openTrace(const std::string& path) {
+    std::string file = path;
+    if (isSpool(path)) {
+        const auto progress = [this, last = -1](std::uint64_t done, std::uint64_t total) mutable {
+            const int percent = total == 0 ? 0 : static_cast<int>(done * 100 / total);
+            if (percent != std::exchange(last, percent))
+                post([this, percent] { emit importing(percent); });
+        };
+        GD_TRY_ASSIGN(file, traceOfSpool(path, progress, m_stop));
     }
-    m_work->trace.emplace(std::move(trace).value());
-    Db& db = m_work->trace->db();
-    const auto info = readTraceInfo(db, path);
+    GD_TRY_ASSIGN(auto trace, report::openTrace(file));
+    m_work->trace.emplace(std::move(trace));
+    return readTraceInfo(m_work->trace->db(), path);
+}
+
+void TraceSession::load(const std::string& path) {
+    const auto info = openTrace(path);
     if (!info) {
         post([this, message = QString::fromStdString(info.error().message)] {
             emit failed(message);
@@ -60,10 +70,12 @@ void TraceSession::load(const std::string& path) {
         });
         return;
     }
+    Db& db = m_work->trace->db();
     post([this, copy = *info] { emit opened(copy); });
     TrackLoad tracks{db, *info, *m_names,
-        [this](RowPtr row) { post([this, row = std::move(row)] { emit rowLoaded(row); }); }, m_stop, {}};
+        [this](RowPtr row) { post([this, row = std::move(row)] { emit rowLoaded(row); }); }, m_stop, {}, {}};
     loadTracks(tracks);
+    m_work->matches = tracks.matches;
     for (const std::string& note : tracks.notes)
         post([this, text = QString::fromStdString(note)] { emit noted(text); });
     post([this] { emit tracksLoaded(); });
@@ -109,6 +121,15 @@ void TraceSession::requestDetails(const EventKey& event) {
         else
             out.push_back({"not shown", rows.error().message, {}, 0, -1, -1});
         post([this, event, out = std::move(out)] { emit detailsReady(event, out); });
+        // A flow that takes longer than a look is worth is left out: it is no loss of data.
+        const base::TimeLimitScope limit(m_work->trace->db(), kFlowLimit);
+        auto flow = readFlow(m_work->trace->db(), place, m_work->matches.get());
+        Flow links;
+        if (flow)
+            links = std::move(flow).value();
+        else
+            links.notes.push_back(flow.error().message);
+        post([this, event, links = std::move(links)] { emit flowReady(event, links); });
     });
 }
 

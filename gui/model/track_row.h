@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analyzer/report/comm_matches.h"
 #include "gui/model/lane.h"
 #include "gui/model/lod.h"
 
@@ -13,7 +14,13 @@
 namespace gd::gui {
 
 // What a row of the timeline shows, in the order in which rows of a process stand.
-enum class RowKind : std::uint8_t { step, range, replay, gap, stream, comm, commCall, memory, host };
+// `busy` only exists on the timeline: all device work of a process in one lane, see RowLayout.
+enum class RowKind : std::uint8_t { step, range, replay, gap, stream, comm, commCall, memory, host, busy };
+
+// Rows whose events mean that the device is at work.
+inline bool showsDeviceWork(RowKind kind, bool measured) {
+    return kind == RowKind::stream || (kind == RowKind::replay && measured);
+}
 
 // One row of the timeline. Immutable once delivered.
 struct TrackRow {
@@ -37,6 +44,7 @@ struct TrackRow {
     std::vector<std::shared_ptr<const Lane>> lanes;
     std::vector<Slice> slices; // at most 4
     std::shared_ptr<const StepCurve> curve; // memory rows; they have no lanes
+    std::shared_ptr<const report::CommMatches> matches; // rows of kind comm: which waits for whom
 
     // Event::row of a row of `slices[slice]`.
     static std::uint32_t encode(std::size_t slice, std::int64_t offset) {

@@ -9,6 +9,11 @@
 #include <cmath>
 
 namespace gd::gui {
+namespace {
+
+constexpr double kEdgePx = 4; // an edge of the frame this near is meant
+
+} // namespace
 
 Minimap::Minimap(TimelineView* timeline)
     : m_timeline(timeline)
@@ -17,7 +22,6 @@ Minimap::Minimap(TimelineView* timeline)
     setObjectName(QStringLiteral("minimap"));
     setAccessibleName(tr("Whole trace"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    m_pool.setMaxThreadCount(1);
     m_soon.setSingleShot(true);
     m_soon.setInterval(60);
     connect(&m_soon, &QTimer::timeout, this, &Minimap::count);
@@ -56,7 +60,7 @@ TimeScale Minimap::scale() const {
 void Minimap::count() {
     std::vector<RowPtr> rows;
     for (const RowPtr& row : m_timeline->layout().rows()) {
-        if (row->kind == RowKind::stream || (row->kind == RowKind::replay && row->measured))
+        if (showsDeviceWork(row->kind, row->measured))
             rows.push_back(row);
     }
     const int generation = ++*m_generation;
@@ -74,16 +78,13 @@ void Minimap::count() {
                         busy[x], static_cast<float>(cells[x].busyNs) / static_cast<float>(cells[x].spanNs));
             }
         }
-        QMetaObject::invokeMethod(
-            this,
-            [this, busy = std::move(busy), generation]() mutable {
-                if (*m_generation != generation)
-                    return;
-                m_busy = std::move(busy);
-                update();
-                emit counted();
-            },
-            Qt::QueuedConnection);
+        m_mail.post([this, busy = std::move(busy), generation]() mutable {
+            if (*m_generation != generation)
+                return;
+            m_busy = std::move(busy);
+            update();
+            emit counted();
+        });
     });
 }
 
@@ -91,7 +92,7 @@ void Minimap::settle() {
     m_soon.stop();
     count();
     m_pool.waitForDone();
-    QCoreApplication::sendPostedEvents(this, QEvent::MetaCall);
+    m_mail.deliver();
 }
 
 void Minimap::paintEvent(QPaintEvent*) {
@@ -142,13 +143,38 @@ void Minimap::moveTo(double x) {
         middle - static_cast<std::int64_t>(span / 2), middle + static_cast<std::int64_t>(span / 2), 0);
 }
 
+void Minimap::dragTo(double x) {
+    if (m_drag == Drag::whole) {
+        moveTo(x);
+        return;
+    }
+    const std::int64_t at = scale().nsAt(x * devicePixelRatioF());
+    const TimeScale& shown = m_timeline->scale();
+    const std::int64_t from = m_drag == Drag::start ? at : shown.startNs;
+    const std::int64_t to = m_drag == Drag::end ? at : shown.endNs(m_timeline->plotWidth());
+    if (from < to)
+        m_timeline->showInterval(from, to, 0);
+}
+
 void Minimap::mousePressEvent(QMouseEvent* event) {
-    moveTo(event->position().x());
+    const TimeScale& shown = m_timeline->scale();
+    const double ratio = devicePixelRatioF();
+    const double left = scale().xAt(shown.startNs) / ratio;
+    const double right = scale().xAt(shown.endNs(m_timeline->plotWidth())) / ratio;
+    const double x = event->position().x();
+    m_drag = Drag::whole;
+    // A frame of a few pixels has no edges of its own.
+    if (right - left > 4 * kEdgePx && std::abs(x - left) <= kEdgePx)
+        m_drag = Drag::start;
+    else if (right - left > 4 * kEdgePx && std::abs(x - right) <= kEdgePx)
+        m_drag = Drag::end;
+    if (m_drag == Drag::whole)
+        moveTo(x);
 }
 
 void Minimap::mouseMoveEvent(QMouseEvent* event) {
     if (event->buttons() & Qt::LeftButton)
-        moveTo(event->position().x());
+        dragTo(event->position().x());
 }
 
 } // namespace gd::gui

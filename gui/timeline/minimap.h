@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/mailbox.h"
+#include "gui/model/workers.h"
 #include "gui/timeline/timeline_view.h"
 
-#include <QThreadPool>
 #include <QTimer>
 #include <QWidget>
 
 namespace gd::gui {
 
 // The whole trace in one thin line: how busy the device is, a tick for each finding, and a frame around what
-// the timeline shows. A click or drag moves the timeline there.
+// the timeline shows. A click or drag moves the timeline there; the frame's edges can be dragged.
 class Minimap : public QWidget {
     Q_OBJECT
 public:
@@ -37,13 +38,17 @@ private:
     TimeScale scale() const; // of a device pixel
     void count();
     void moveTo(double x);
+    void dragTo(double x);
 
     TimelineView* m_timeline;
+    enum class Drag { whole, start, end };
+    Drag m_drag = Drag::whole;
     const Theme* m_theme;
     ReportPtr m_report;
     std::vector<float> m_busy;
     QTimer m_soon; // rows arrive one by one: they are counted together
-    QThreadPool m_pool;
+    Mailbox m_mail;
+    Workers m_pool{1};
     std::shared_ptr<std::atomic<int>> m_generation;
 };
 

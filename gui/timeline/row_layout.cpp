@@ -15,12 +15,16 @@ void RowLayout::add(const RowPtr& row) {
     const auto place = std::upper_bound(
         m_rows.begin(), m_rows.end(), row, [](const RowPtr& a, const RowPtr& b) { return *a < *b; });
     m_rows.insert(place, row);
+    m_busy.erase(row->process);
 }
 
 void RowLayout::clear() {
     m_processes.clear();
     m_rows.clear();
     m_collapsed.clear();
+    m_busy.clear();
+    m_pinned.clear();
+    m_pinnedHeight = 0;
     m_lines.clear();
     m_height = 0;
 }
@@ -28,6 +32,15 @@ void RowLayout::clear() {
 void RowLayout::toggle(std::int64_t process) {
     if (m_collapsed.erase(process) == 0)
         m_collapsed.insert(process);
+}
+
+void RowLayout::togglePin(const RowPtr& row) {
+    if (std::erase(m_pinned, row) == 0)
+        m_pinned.push_back(row);
+}
+
+bool RowLayout::isPinned(const RowPtr& row) const {
+    return std::find(m_pinned.begin(), m_pinned.end(), row) != m_pinned.end();
 }
 
 void RowLayout::setFilter(const QString& text) {
@@ -38,50 +51,81 @@ void RowLayout::arrange(int fontHeight, int available) {
     place(fontHeight, 1);
     if (m_height > 0 && m_height < available)
         place(fontHeight, std::min(2.0, static_cast<double>(available) / m_height));
+    if (m_pinnedHeight <= available / 2)
+        return;
+    m_pinnedHeight = 0;
+    for (Line& line : m_lines)
+        line.pinned = false;
+}
+
+void RowLayout::placeRow(const RowPtr& row, bool pinned, int fontHeight, double growth) {
+    const int lanes = std::max<int>(1, static_cast<int>(row->lanes.size()));
+    // Deep rows get thin lanes: the shape shows, names come with the pointer or a closer look.
+    const int plain = row->curve ? 2 * fontHeight
+        : lanes <= 4             ? fontHeight + 2
+                                 : std::max(3, 5 * fontHeight / lanes);
+    const int lane = static_cast<int>(plain * growth);
+    m_lines.push_back({row, row->process, m_height, lanes * lane + 5, lane, pinned, nullptr});
+    m_height += m_lines.back().height;
+}
+
+// Shares the lanes of the rows: only the object is new.
+RowPtr RowLayout::busyRow(std::int64_t process) {
+    RowPtr& known = m_busy[process];
+    if (known)
+        return known;
+    TrackRow busy;
+    busy.kind = RowKind::busy;
+    busy.process = process;
+    for (const RowPtr& row : m_rows) {
+        if (row->process == process && showsDeviceWork(row->kind, row->measured))
+            busy.lanes.insert(busy.lanes.end(), row->lanes.begin(), row->lanes.end());
+    }
+    if (!busy.lanes.empty())
+        known = std::make_shared<const TrackRow>(std::move(busy));
+    return known;
 }
 
 void RowLayout::place(int fontHeight, double growth) {
     m_lines.clear();
-    int y = 0;
+    m_height = 0;
+    for (const RowPtr& row : m_pinned)
+        placeRow(row, true, fontHeight, growth);
+    m_pinnedHeight = m_height;
     for (const ProcessInfo& process : m_processes) {
         const QString title = heading(process.id);
         const std::size_t headingAt = m_lines.size();
+        const bool collapsed = m_processes.size() > 1 && isCollapsed(process.id);
         if (m_processes.size() > 1) {
-            m_lines.push_back({nullptr, process.id, y, fontHeight + 6, 0});
-            y += m_lines.back().height;
+            m_lines.push_back({nullptr, process.id, m_height, fontHeight + 6, fontHeight + 4, false,
+                collapsed ? busyRow(process.id) : nullptr});
+            m_height += m_lines.back().height;
         }
         std::size_t shown = 0;
         for (const RowPtr& row : m_rows) {
-            if (row->process != process.id || (m_processes.size() > 1 && isCollapsed(process.id)))
+            if (row->process != process.id || collapsed || isPinned(row))
                 continue;
             if (!m_filter.isEmpty() && !title.contains(m_filter, Qt::CaseInsensitive)
                 && !QString::fromStdString(row->title).contains(m_filter, Qt::CaseInsensitive))
                 continue;
-            const int lanes = std::max<int>(1, static_cast<int>(row->lanes.size()));
-            // Deep rows get thin lanes: the shape shows, names come with the pointer or a closer look.
-            const int plain = row->curve ? 2 * fontHeight
-                : lanes <= 4             ? fontHeight + 2
-                                         : std::max(3, 5 * fontHeight / lanes);
-            const int lane = static_cast<int>(plain * growth);
-            m_lines.push_back({row, process.id, y, lanes * lane + 5, lane});
-            y += m_lines.back().height;
+            placeRow(row, false, fontHeight, growth);
             ++shown;
         }
         if (shown == 0 && !m_filter.isEmpty() && m_lines.size() > headingAt && !isCollapsed(process.id)) {
-            y = m_lines[headingAt].y;
+            m_height = m_lines[headingAt].y;
             m_lines.resize(headingAt);
         }
     }
-    m_height = y;
 }
 
-int RowLayout::lineAt(int y) const {
+int RowLayout::lineAt(int y, int scroll) const {
+    const int at = y < m_pinnedHeight ? y : y + scroll;
     const auto after = std::upper_bound(
-        m_lines.begin(), m_lines.end(), y, [](int value, const Line& line) { return value < line.y; });
+        m_lines.begin(), m_lines.end(), at, [](int value, const Line& line) { return value < line.y; });
     if (after == m_lines.begin())
         return -1;
     const Line& line = *(after - 1);
-    return y < line.y + line.height ? static_cast<int>(after - m_lines.begin()) - 1 : -1;
+    return at < line.y + line.height ? static_cast<int>(after - m_lines.begin()) - 1 : -1;
 }
 
 int RowLayout::lineOf(const RowPtr& row) const {

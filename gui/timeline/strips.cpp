@@ -33,6 +33,27 @@ QImage drawLane(
     return image;
 }
 
+// Each pixel shows the lane that is busiest there.
+QImage drawBusiest(
+    const TrackRow& row, const NameTable& names, const Theme& theme, const TimeScale& scale, int width) {
+    QImage image(std::max(1, width), 1, QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
+    std::vector<double> most(static_cast<std::size_t>(std::max(1, width)), 0.0);
+    for (const auto& lane : row.lanes) {
+        const std::vector<Cell> cells = makeCells(*lane, scale, width);
+        for (std::size_t x = 0; x < cells.size(); ++x) {
+            const double busy = static_cast<double>(cells[x].busyNs) / static_cast<double>(cells[x].spanNs);
+            if (cells[x].count == 0 || busy <= most[x])
+                continue;
+            most[x] = busy;
+            pixels[x] = blend(theme.background, theme.bar(names[lane->name(cells[x].longest)].category),
+                std::max(kLeastShare, busy));
+        }
+    }
+    return image;
+}
+
 QImage drawCurve(const StepCurve& curve, const Theme& theme, const TimeScale& scale, int width, int height) {
     QImage image(std::max(1, width), std::max(1, height), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
@@ -58,6 +79,10 @@ QImage drawCurve(const StepCurve& curve, const Theme& theme, const TimeScale& sc
 Strip drawStrip(const TrackRow& row, const NameTable& names, const Theme& theme, const TimeScale& scale,
     int width, int height) {
     Strip strip{scale, width, {}};
+    if (row.kind == RowKind::busy) {
+        strip.lanes.push_back(drawBusiest(row, names, theme, scale, width));
+        return strip;
+    }
     if (row.curve)
         strip.lanes.push_back(drawCurve(*row.curve, theme, scale, width, height));
     for (const auto& lane : row.lanes)
@@ -88,18 +113,15 @@ void StripStore::request(const std::vector<Wish>& rows, const TimeScale& scale, 
             Strip strip = drawStrip(*wish.row, *names, theme, wide, 3 * width, wish.height);
             if (*current != generation)
                 return;
-            QMetaObject::invokeMethod(
-                this,
-                [this, row = wish.row, strip = std::move(strip), generation]() mutable {
-                    if (*m_generation != generation)
-                        return;
-                    --m_pending;
-                    ++m_made;
-                    const TrackRow* key = row.get();
-                    m_strips.insert_or_assign(key, std::make_pair(std::move(row), std::move(strip)));
-                    emit changed();
-                },
-                Qt::QueuedConnection);
+            m_mail.post([this, row = wish.row, strip = std::move(strip), generation]() mutable {
+                if (*m_generation != generation)
+                    return;
+                --m_pending;
+                ++m_made;
+                const TrackRow* key = row.get();
+                m_strips.insert_or_assign(key, std::make_pair(std::move(row), std::move(strip)));
+                emit changed();
+            });
         });
     }
 }
@@ -123,6 +145,7 @@ void StripStore::clear() {
 
 void StripStore::waitForDone() {
     m_pool.waitForDone();
+    m_mail.deliver();
 }
 
 } // namespace gd::gui

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/mailbox.h"
 #include "gui/model/name_table.h"
 #include "gui/model/track_row.h"
+#include "gui/model/workers.h"
 #include "gui/timeline/theme.h"
 
 #include <QImage>
 #include <QObject>
-#include <QThreadPool>
 
 #include <atomic>
 #include <memory>
@@ -50,13 +51,14 @@ public:
     bool idle() const { return m_pending == 0; }
     int made() const { return m_made; } // strips so far: panning inside the fetched span makes none
     void clear();
-    void waitForDone();
+    void waitForDone(); // and takes what was made
 
 signals:
     void changed();
 
 private:
-    QThreadPool m_pool;
+    Mailbox m_mail;
+    Workers m_pool{Workers::cores()};
     std::unordered_map<const TrackRow*, std::pair<RowPtr, Strip>> m_strips;
     std::shared_ptr<std::atomic<int>> m_generation;
     int m_pending = 0;

@@ -21,14 +21,13 @@ constexpr int kSnapPx = 5;
 EventKey TimelineView::itemAt(const QPoint& position) const {
     if (position.x() < plotLeft() || position.y() < rowsTop())
         return {};
-    const int y = position.y() - rowsTop() + verticalScrollBar()->value();
-    const int index = m_layout.lineAt(y);
+    const int index = m_layout.lineAt(position.y() - rowsTop(), verticalScrollBar()->value());
     if (index < 0)
         return {};
     const RowLayout::Line& line = m_layout.lines()[static_cast<std::size_t>(index)];
     if (!line.row || line.row->lanes.empty())
         return {};
-    const int lane = (y - line.y - 2) / std::max(1, line.laneHeight);
+    const int lane = (position.y() - lineTop(line) - 2) / std::max(1, line.laneHeight);
     if (lane < 0 || lane >= static_cast<int>(line.row->lanes.size()))
         return {};
     const Lane& events = *line.row->lanes[static_cast<std::size_t>(lane)];
@@ -80,7 +79,7 @@ std::int64_t TimelineView::snapped(int x, int y) const {
 
 void TimelineView::resizeEvent(QResizeEvent*) {
     if (m_fitted && m_info.endNs > m_info.startNs)
-        setScale(TimeScale::fit(m_info.startNs, m_info.endNs, plotWidth(), 0.01), false);
+        setScale(TimeScale::fit(m_info.startNs, m_info.endNs, plotWidth(), 0.01), Motion::direct);
     rearrange();
 }
 
@@ -94,6 +93,16 @@ void TimelineView::changeEvent(QEvent* event) {
     QAbstractScrollArea::changeEvent(event);
 }
 
+void TimelineView::focusInEvent(QFocusEvent* event) {
+    QAbstractScrollArea::focusInEvent(event);
+    viewport()->update();
+}
+
+void TimelineView::focusOutEvent(QFocusEvent* event) {
+    QAbstractScrollArea::focusOutEvent(event);
+    viewport()->update();
+}
+
 void TimelineView::scrollContentsBy(int, int) {
     requestStrips();
     viewport()->update();
@@ -104,11 +113,11 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     if (event->modifiers() & Qt::ControlModifier) {
         m_fitted = false;
         const double x = std::max(0.0, event->position().x() - plotLeft());
-        setScale(m_scale.zoomed(std::pow(0.8, delta.y() / 120.0), x), false);
+        setScale(m_scale.zoomed(std::pow(0.8, delta.y() / 120.0), x), Motion::direct);
     } else if ((event->modifiers() & Qt::ShiftModifier) || delta.x() != 0) {
         m_fitted = false;
         const int along = delta.x() != 0 ? delta.x() : delta.y();
-        setScale(m_scale.panned(-along), false);
+        setScale(m_scale.panned(-along), Motion::direct);
     } else {
         verticalScrollBar()->setValue(verticalScrollBar()->value() - delta.y() / 2);
     }
@@ -128,23 +137,29 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
         m_drag = Drag::area;
         m_dragNs = snapped(event->pos().x(), event->pos().y());
         // Near an edge of the area there is: that edge moves.
-        if (m_area) {
-            const double x = event->pos().x() - plotLeft();
-            if (std::abs(m_scale.xAt(m_area->first) - x) <= kSnapPx)
-                m_dragNs = m_area->second;
-            else if (std::abs(m_scale.xAt(m_area->second) - x) <= kSnapPx)
-                m_dragNs = m_area->first;
-        }
+        if (const int edge = areaEdgeAt(event->pos().x()); edge >= 0)
+            m_dragNs = edge == 0 ? m_area->second : m_area->first;
     }
 }
 
+int TimelineView::areaEdgeAt(int x) const {
+    if (!m_area || x < plotLeft())
+        return -1;
+    const double plot = x - plotLeft();
+    if (std::abs(m_scale.xAt(m_area->first) - plot) <= kSnapPx)
+        return 0;
+    return std::abs(m_scale.xAt(m_area->second) - plot) <= kSnapPx ? 1 : -1;
+}
+
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+    if (m_drag == Drag::none)
+        viewport()->setCursor(areaEdgeAt(event->pos().x()) >= 0 ? Qt::SplitHCursor : Qt::ArrowCursor);
     if (m_drag == Drag::none || (!m_moved && (event->pos() - m_dragStart).manhattanLength() < 4))
         return;
     m_moved = true;
     if (m_drag == Drag::pan) {
         m_fitted = false;
-        setScale(m_dragScale.panned(m_dragStart.x() - event->pos().x()), false);
+        setScale(m_dragScale.panned(m_dragStart.x() - event->pos().x()), Motion::direct);
     } else {
         setArea(m_dragNs, snapped(event->pos().x(), event->pos().y()));
     }
@@ -160,7 +175,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         return;
     }
     if (event->pos().x() < plotLeft() && event->pos().y() >= rowsTop()) {
-        m_currentLine = m_layout.lineAt(event->pos().y() - rowsTop() + verticalScrollBar()->value());
+        m_currentLine = m_layout.lineAt(event->pos().y() - rowsTop(), verticalScrollBar()->value());
         if (m_currentLine >= 0 && !m_layout.lines()[static_cast<std::size_t>(m_currentLine)].row)
             toggleProcess();
         viewport()->update();
@@ -184,6 +199,9 @@ bool TimelineView::viewportEvent(QEvent* event) {
                 m_report->report.findings[static_cast<std::size_t>(finding)].message);
         else if (const EventKey item = itemAt(help->pos()))
             text = eventText(item);
+        else if (const int line = m_layout.lineAt(help->pos().y() - rowsTop(), verticalScrollBar()->value());
+                 line >= 0 && help->pos().x() < plotLeft() && help->pos().y() >= rowsTop())
+            text = lineText(line); // whose title may not fit
         QToolTip::showText(help->globalPos(), text.toHtmlEscaped(), viewport());
         return true;
     }

@@ -2,6 +2,7 @@
 #include "gui/timeline/timeline_view.h"
 
 #include "analyzer/base/time.h"
+#include "gui/timeline/timeline_accessible.h"
 
 #include <QAccessible>
 #include <QCoreApplication>
@@ -11,10 +12,16 @@
 #include <cmath>
 
 namespace gd::gui {
+namespace {
+
+constexpr int kAnimationMs = 120;
+
+} // namespace
 
 TimelineView::TimelineView(QWidget* parent)
     : QAbstractScrollArea(parent)
     , m_theme(&Theme::of(palette())) {
+    makeTimelineAccessible(); // before anything asks for an interface of this
     setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline"));
     setFocusPolicy(Qt::StrongFocus);
@@ -22,6 +29,12 @@ TimelineView::TimelineView(QWidget* parent)
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     viewport()->setMouseTracking(true);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    m_animation.setDuration(kAnimationMs);
+    m_animation.setStartValue(0.0);
+    m_animation.setEndValue(1.0);
+    connect(&m_animation, &QVariantAnimation::valueChanged, this,
+        [this](const QVariant& share) { showBetween(share.toDouble()); });
+
     connect(&m_strips, &StripStore::changed, viewport(), qOverload<>(&QWidget::update));
 }
 
@@ -37,6 +50,7 @@ void TimelineView::setTrace(const TraceInfo& info, std::shared_ptr<const NameTab
     m_labels.clear();
     m_history.clear();
     m_selected = {};
+    forgetFlow();
     m_area.reset();
     m_marks.clear();
     m_report.reset();
@@ -47,7 +61,7 @@ void TimelineView::setTrace(const TraceInfo& info, std::shared_ptr<const NameTab
     m_layout.setProcesses(info.processes);
     m_fitted = true;
     rearrange();
-    setScale(TimeScale::fit(info.startNs, info.endNs, plotWidth(), 0.01), false);
+    setScale(TimeScale::fit(info.startNs, info.endNs, plotWidth(), 0.01), Motion::direct);
 }
 
 void TimelineView::addRow(const RowPtr& row) {
@@ -77,7 +91,7 @@ void TimelineView::setFilter(const QString& text) {
 }
 
 int TimelineView::plotLeft() const {
-    return fontMetrics().averageCharWidth() * 28;
+    return fontMetrics().averageCharWidth() * 32;
 }
 
 int TimelineView::plotWidth() const {
@@ -86,6 +100,10 @@ int TimelineView::plotWidth() const {
 
 int TimelineView::rowsTop() const {
     return 2 * fontMetrics().height() + 9;
+}
+
+int TimelineView::lineTop(const RowLayout::Line& line) const {
+    return rowsTop() + line.y - (line.pinned ? 0 : verticalScrollBar()->value());
 }
 
 void TimelineView::rearrange() {
@@ -98,15 +116,37 @@ void TimelineView::rearrange() {
     viewport()->update();
 }
 
-void TimelineView::setScale(const TimeScale& scale, bool jump) {
+void TimelineView::setScale(const TimeScale& scale, Motion motion) {
     if (scale == m_scale)
         return;
-    if (jump)
+    if (motion == Motion::jump)
         m_history.push(m_scale);
     m_scale = scale;
+    if (m_animated && isVisible() && motion != Motion::direct) {
+        m_left = m_shown;
+        m_animation.stop();
+        m_animation.start();
+    } else {
+        m_animation.stop();
+        m_shown = m_scale;
+    }
     requestStrips();
     viewport()->update();
     emit scaleChanged();
+}
+
+// Scales by equal factors in equal times; what stands at one place at both ends stands there all the way.
+void TimelineView::showBetween(double share) {
+    const double ratio = m_scale.nsPerPx / m_left.nsPerPx;
+    m_shown.nsPerPx = m_left.nsPerPx * std::pow(ratio, share);
+    const double way = std::abs(ratio - 1) < 1e-9
+        ? share
+        : (m_shown.nsPerPx - m_left.nsPerPx) / (m_scale.nsPerPx - m_left.nsPerPx);
+    m_shown.startNs
+        = m_left.startNs + std::llround(static_cast<double>(m_scale.startNs - m_left.startNs) * way);
+    if (share >= 1)
+        m_shown = m_scale;
+    viewport()->update();
 }
 
 // Asks for the strips of the rows in sight that do not show the present view exactly.
@@ -120,13 +160,15 @@ void TimelineView::requestStrips() {
     std::vector<StripStore::Wish> wishes;
     bool missing = false;
     for (const RowLayout::Line& line : m_layout.lines()) {
-        if (!line.row || line.y + line.height < scroll || line.y > scroll + viewport()->height())
+        const RowPtr& row = line.row ? line.row : line.busy;
+        const int y = line.y - (line.pinned ? 0 : scroll);
+        if (!row || y + line.height < 0 || y > viewport()->height())
             continue;
-        const Strip* strip = m_strips.find(line.row.get());
+        const Strip* strip = m_strips.find(row.get());
         if (strip != nullptr && StripStore::covers(*strip, device, width))
             continue;
         missing = true;
-        wishes.push_back({line.row, static_cast<int>((line.laneHeight - 1) * ratio)});
+        wishes.push_back({row, static_cast<int>((line.laneHeight - 1) * ratio)});
     }
     if (missing)
         m_strips.request(wishes, device, width, m_names, *m_theme);
@@ -134,10 +176,8 @@ void TimelineView::requestStrips() {
 
 void TimelineView::settle() {
     requestStrips();
-    while (!m_strips.idle()) {
+    while (!m_strips.idle())
         m_strips.waitForDone();
-        QCoreApplication::sendPostedEvents(&m_strips, QEvent::MetaCall);
-    }
 }
 
 void TimelineView::zoom(double factor) {
@@ -146,29 +186,29 @@ void TimelineView::zoom(double factor) {
     if (viewport()->underMouse() && pointer.x() > plotLeft())
         x = pointer.x() - plotLeft();
     m_fitted = false;
-    setScale(m_scale.zoomed(factor, x), false);
+    setScale(m_scale.zoomed(factor, x), Motion::smooth);
 }
 
 void TimelineView::pan(double share) {
     m_fitted = false;
-    setScale(m_scale.panned(share * plotWidth()), false);
+    setScale(m_scale.panned(share * plotWidth()), Motion::smooth);
 }
 
 void TimelineView::fitAll() {
     m_fitted = true;
-    setScale(TimeScale::fit(m_info.startNs, m_info.endNs, plotWidth(), 0.01), true);
+    setScale(TimeScale::fit(m_info.startNs, m_info.endNs, plotWidth(), 0.01), Motion::jump);
 }
 
 void TimelineView::back() {
     if (const auto past = m_history.back()) {
         m_fitted = false;
-        setScale(*past, false);
+        setScale(*past, Motion::smooth);
     }
 }
 
 void TimelineView::showInterval(std::int64_t fromNs, std::int64_t toNs, double margin) {
     m_fitted = false;
-    setScale(TimeScale::fit(fromNs, toNs, plotWidth(), margin), true);
+    setScale(TimeScale::fit(fromNs, toNs, plotWidth(), margin), Motion::jump);
 }
 
 void TimelineView::selectFinding(int number) {
@@ -193,10 +233,11 @@ void TimelineView::selectFinding(int number) {
 
 void TimelineView::selectEvent(const EventKey& event) {
     m_selected = event;
+    forgetFlow();
     m_currentLine = m_layout.lineOf(event.row);
     if (event) {
         if (event.endNs() < m_scale.startNs || event.startNs() > m_scale.endNs(plotWidth()))
-            setScale(m_scale.panned(m_scale.xAt(event.startNs()) - plotWidth() / 3.0), false);
+            setScale(m_scale.panned(m_scale.xAt(event.startNs()) - plotWidth() / 3.0), Motion::smooth);
         ensureVisible(m_currentLine);
     }
     describeSelection();
@@ -246,6 +287,7 @@ void TimelineView::stepRow(int direction) {
     const RowPtr& row = lines[static_cast<std::size_t>(line)].row;
     if (!row) {
         m_selected = {};
+        forgetFlow();
         m_currentLine = line;
         ensureVisible(line);
         describeSelection();
@@ -258,6 +300,16 @@ void TimelineView::stepRow(int direction) {
     selectEvent({row, 0, std::min(lane.firstEndingAfter(middle), lane.size() - 1)});
 }
 
+void TimelineView::firstRow() {
+    for (std::size_t i = 0; i < m_layout.lines().size(); ++i) {
+        if (const RowPtr& row = m_layout.lines()[i].row; row && !row->lanes.empty()) {
+            m_currentLine = static_cast<int>(i);
+            stepRow(0);
+            return;
+        }
+    }
+}
+
 void TimelineView::centreSelection() {
     if (!m_selected)
         return;
@@ -268,7 +320,7 @@ void TimelineView::centreSelection() {
     if (centred == m_scale)
         showInterval(m_selected.startNs(), m_selected.endNs(), 0.25);
     else
-        setScale(centred, true);
+        setScale(centred, Motion::jump);
 }
 
 void TimelineView::setMarks(std::vector<std::int64_t> marks) {
@@ -308,7 +360,7 @@ void TimelineView::stepMark(int direction) {
         target = next == m_marks.rend() ? target : *next;
     }
     m_fitted = false;
-    setScale(m_scale.panned(m_scale.xAt(target) - middle), true);
+    setScale(m_scale.panned(m_scale.xAt(target) - middle), Motion::jump);
 }
 
 void TimelineView::areaOfSelection() {
@@ -322,8 +374,15 @@ void TimelineView::setArea(std::int64_t fromNs, std::int64_t toNs) {
     emit areaChanged();
 }
 
+void TimelineView::forgetFlow() {
+    m_flow.clear();
+    m_flowKnown = false;
+    m_flowStep = 0;
+}
+
 void TimelineView::clearSelection() {
     m_selected = {};
+    forgetFlow();
     m_finding = -1;
     m_area.reset();
     describeSelection();
@@ -345,15 +404,30 @@ void TimelineView::toggleProcess() {
     }
 }
 
+void TimelineView::togglePin() {
+    if (m_currentLine < 0)
+        return;
+    const RowPtr row = m_layout.lines()[static_cast<std::size_t>(m_currentLine)].row;
+    if (!row)
+        return;
+    m_layout.togglePin(row);
+    rearrange();
+    m_currentLine = m_layout.lineOf(row);
+    ensureVisible(m_currentLine);
+}
+
 void TimelineView::ensureVisible(int line) {
     if (line < 0)
         return;
     const RowLayout::Line& at = m_layout.lines()[static_cast<std::size_t>(line)];
+    if (at.pinned)
+        return;
     QScrollBar* bar = verticalScrollBar();
-    if (at.y < bar->value())
-        bar->setValue(at.y);
+    const int first = at.y - m_layout.pinnedHeight(); // scrolled so far, it stands under the pinned rows
+    if (first < bar->value())
+        bar->setValue(first);
     else if (at.y + at.height > bar->value() + bar->pageStep())
-        bar->setValue(std::min(at.y, at.y + at.height - bar->pageStep()));
+        bar->setValue(std::min(first, at.y + at.height - bar->pageStep()));
 }
 
 QString TimelineView::eventText(const EventKey& event) const {
@@ -363,16 +437,51 @@ QString TimelineView::eventText(const EventKey& event) const {
             QString::fromStdString(base::formatDuration(event.endNs() - event.startNs())));
 }
 
-// What a screen reader says of the timeline.
+QString TimelineView::selectionText() const {
+    return m_selected ? eventText(m_selected) : QString();
+}
+
+QString TimelineView::lineText(int index) const {
+    const RowLayout::Line& line = m_layout.lines()[static_cast<std::size_t>(index)];
+    if (!line.row)
+        return m_layout.isCollapsed(line.process) ? tr("%1, collapsed").arg(m_layout.heading(line.process))
+                                                  : m_layout.heading(line.process);
+    const QString title = QString::fromStdString(line.row->title);
+    if (line.row->curve)
+        return tr("%1, most %2")
+            .arg(title, QString::fromStdString(base::formatBytes(line.row->curve->maximum())));
+    std::int64_t from = line.row->lanes.front()->start(0);
+    std::int64_t to = from;
+    for (const auto& lane : line.row->lanes) {
+        from = std::min(from, lane->start(0));
+        to = std::max(to, lane->end(lane->size() - 1));
+    }
+    return tr("%1, %n event(s) from %2 for %3", nullptr, static_cast<int>(line.row->events()))
+        .arg(title, QString::fromStdString(formatTime(from, 1000)),
+            QString::fromStdString(base::formatDuration(to - from)));
+}
+
+QRect TimelineView::placeOf(int index) const {
+    if (index < 0)
+        return rectOf(m_selected).value_or(QRectF()).toAlignedRect() & viewport()->rect();
+    const RowLayout::Line& line = m_layout.lines()[static_cast<std::size_t>(index)];
+    return QRect(0, lineTop(line), viewport()->width(), line.height);
+}
+
+// Tells a screen reader what is selected now.
 void TimelineView::describeSelection() {
-    QString text;
-    if (m_selected)
-        text = eventText(m_selected);
-    else if (m_currentLine >= 0 && !m_layout.lines()[static_cast<std::size_t>(m_currentLine)].row)
-        text = m_layout.heading(m_layout.lines()[static_cast<std::size_t>(m_currentLine)].process);
+    QString text = selectionText();
+    if (text.isEmpty() && m_currentLine >= 0)
+        text = lineText(m_currentLine);
     setAccessibleDescription(text);
     QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
     QAccessible::updateAccessibility(&changed);
+    const int focused = m_selected ? static_cast<int>(m_layout.lines().size()) : m_currentLine;
+    if (!hasFocus() || focused < 0 || !QAccessible::isActive())
+        return;
+    QAccessibleEvent moved(this, QAccessible::Focus);
+    moved.setChild(focused);
+    QAccessible::updateAccessibility(&moved);
 }
 
 } // namespace gd::gui

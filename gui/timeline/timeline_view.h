@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/flow.h"
 #include "gui/model/trace_session.h"
 #include "gui/model/view_state.h"
 #include "gui/timeline/row_layout.h"
@@ -9,6 +10,7 @@
 #include <QAbstractScrollArea>
 #include <QHash>
 #include <QStaticText>
+#include <QVariantAnimation>
 
 #include <optional>
 #include <utility>
@@ -32,7 +34,12 @@ public:
     void setReport(const ReportPtr& report);
     // Shown in the middle while there are no rows.
     void setEmptyText(const QString& text);
+    // What the selected event hangs together with; drawn as arrows where both ends are on rows.
+    void setFlow(const gd::gui::Flow& flow);
     void setFilter(const QString& text);
+
+    // Zooming and jumping move there in a moment instead of at once.
+    void setAnimated(bool animated) { m_animated = animated; }
 
     const TimeScale& scale() const { return m_scale; }
     const RowLayout& layout() const { return m_layout; }
@@ -40,6 +47,13 @@ public:
     const TraceInfo& info() const { return m_info; }
     const EventKey& selectedEvent() const { return m_selected; }
     int selectedFinding() const { return m_finding; }
+    // Arrows of the selection: the event at the other end, and whether it comes before or after.
+    struct Arrow {
+        EventKey other;
+        FlowKind kind = FlowKind::launch;
+        bool out = false;
+    };
+    const std::vector<Arrow>& flow() const { return m_flow; }
     // Times that the user marked, ascending.
     const std::vector<std::int64_t>& marks() const { return m_marks; }
     void setMarks(std::vector<std::int64_t> marks);
@@ -47,6 +61,12 @@ public:
     int plotLeft() const; // x of the first pixel that shows time
     int plotWidth() const;
     int rowsTop() const; // y of the first row
+    int lineTop(const RowLayout::Line& line) const; // its y as scrolled
+    int currentLine() const { return m_currentLine; } // -1: none
+    // What a screen reader says of a line and of the selected event: name, times, duration.
+    QString lineText(int line) const;
+    QString selectionText() const;
+    QRect placeOf(int line) const; // in the viewport; -1: of the selected event
     // The event under a position of the viewport.
     EventKey itemAt(const QPoint& position) const;
     // The event of a table's row that starts at this time, on the rows of a process; none: it is not drawn.
@@ -65,10 +85,13 @@ public slots:
     void selectEvent(const gd::gui::EventKey& event);
     void stepEvent(int direction); // along the row
     void stepRow(int direction);
+    void firstRow(); // the first one that has events
     void centreSelection(); // again: fits it
+    void stepFlow(int direction); // to what the selection leads to (1) or comes from (-1)
     void areaOfSelection();
     void clearSelection();
     void toggleProcess(); // of the current row
+    void togglePin(); // of the current row
     void toggleMark(); // at the selection's start, else in the middle of the view
     void stepMark(int direction);
     void setArea(std::int64_t fromNs, std::int64_t toNs);
@@ -85,6 +108,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void changeEvent(QEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -94,23 +119,35 @@ protected:
     void scrollContentsBy(int dx, int dy) override;
 
 private:
-    void setScale(const TimeScale& scale, bool jump);
+    // A jump can be gone back from.
+    enum class Motion { direct, smooth, jump };
+    void setScale(const TimeScale& scale, Motion motion);
+    void showBetween(double share);
     void requestStrips();
     void rearrange();
     void ensureVisible(int line);
     void describeSelection();
     QString eventText(const EventKey& event) const;
+    int areaEdgeAt(int x) const; // -1 none, 0 its start, 1 its end
     int findingAt(const QPoint& position) const;
     std::int64_t snapped(int x, int y) const; // to an event's edge within 5 px
 
     void paintRuler(QPainter& painter);
     void paintRows(QPainter& painter);
+    void paintLine(QPainter& painter, int index, const std::vector<std::int64_t>& ticks);
+    void paintStrip(QPainter& painter, const TrackRow& row, std::size_t lane, const QRect& place);
     void paintLane(QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y);
     void paintLabels(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     void paintHatch(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     void paintHeader(QPainter& painter, const RowLayout::Line& line, int y, bool current);
     void paintFindings(QPainter& painter);
     void paintSelection(QPainter& painter);
+    void paintFlow(QPainter& painter);
+    void paintArrow(QPainter& painter, const QRectF& from, const QRectF& to, FlowKind kind);
+    void forgetFlow();
+    std::optional<QRectF> rectOf(const EventKey& event) const; // in the viewport; none: its row is not shown
+    void paintWaits(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
+    void hatch(QPainter& painter, const QRectF& bar, const QColor& color);
     void paintArea(QPainter& painter);
     void paintMarks(QPainter& painter);
 
@@ -122,10 +159,17 @@ private:
     RowLayout m_layout;
     StripStore m_strips;
     TimeScale m_scale; // of a logical pixel
+    TimeScale m_shown; // what is painted: on the way to m_scale while the animation runs
+    TimeScale m_left; // where the animation began
+    QVariantAnimation m_animation;
+    bool m_animated = false;
     ZoomHistory m_history;
     bool m_fitted = true; // still shows everything: goes on doing so when the size changes
 
     EventKey m_selected;
+    std::vector<Arrow> m_flow;
+    bool m_flowKnown = false; // of the present selection
+    int m_flowStep = 0; // wanted before the flow was known
     int m_finding = -1;
     int m_currentLine = -1;
     std::optional<std::pair<std::int64_t, std::int64_t>> m_area;

@@ -12,6 +12,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 
 using namespace gd::gui;
@@ -216,6 +219,68 @@ TEST_F(Session, EmptyTracesAndUnknownTablesAreNoFailure) {
     ASSERT_NE(odd.row(RowKind::host), nullptr);
     // A call that never returned lasts to the end of its process.
     EXPECT_EQ(odd.row(RowKind::host)->lanes[0]->end(0), 1'000'000);
+}
+
+TEST_F(Session, ASpoolIsImportedIntoTheCacheFolderAndNowhereElse) {
+    const QString spool = files.spool("h200-item-deep");
+    const std::string cache = files.path("cache");
+    ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+    const auto listed = [](const std::string& folder) {
+        std::vector<std::string> out;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+            out.push_back(entry.path().filename().string());
+        std::sort(out.begin(), out.end());
+        return out;
+    };
+    const auto before = listed(spool.toStdString());
+    {
+        Loaded trace(spool);
+        EXPECT_EQ(trace.failure, "");
+        EXPECT_FALSE(trace.rows.empty());
+        ASSERT_NE(trace.report, nullptr);
+        EXPECT_FALSE(trace.report->report.findings.empty());
+    }
+    EXPECT_EQ(listed(spool.toStdString()), before);
+    const auto made = listed(cache + "/graphdoctor");
+    ASSERT_EQ(made.size(), 1U);
+    const auto time = std::filesystem::last_write_time(cache + "/graphdoctor/" + made[0]);
+    EXPECT_EQ(Loaded(spool).failure, ""); // again: nothing new
+    EXPECT_EQ(listed(cache + "/graphdoctor"), made);
+    EXPECT_EQ(std::filesystem::last_write_time(cache + "/graphdoctor/" + made[0]), time);
+    // The job went on: another trace, and old ones go in time.
+    for (int i = 1; i <= 7; ++i) {
+        std::filesystem::last_write_time(spool.toStdString() + "/" + before[0],
+            std::filesystem::file_time_type::clock::now() + std::chrono::hours(i));
+        EXPECT_EQ(Loaded(spool).failure, "");
+    }
+    EXPECT_EQ(listed(cache + "/graphdoctor").size(), 5U);
+    // A folder that is none, and a cache folder that cannot be made.
+    const std::string other = files.path("other");
+    std::filesystem::create_directory(other);
+    EXPECT_THAT(Loaded(QString::fromStdString(other)).failure, testing::HasSubstr("other"));
+    ::setenv("XDG_CACHE_HOME", (files.path("h200-item-deep.spool/") + before[0]).c_str(), 1);
+    EXPECT_THAT(Loaded(spool).failure, testing::HasSubstr("cannot be made"));
+    ::unsetenv("XDG_CACHE_HOME");
+}
+
+TEST_F(Session, ATraceWithOldFactsIsShownAndStaysAsItIs) {
+    const std::string path = files.fixture("h200-trace-sync-broken").toStdString();
+    {
+        auto db = gd::Db::openReadWrite(path).value();
+        ASSERT_TRUE(db.exec("UPDATE meta SET value = '1' WHERE key = 'facts_version';"
+                            "DELETE FROM step; DELETE FROM replay_gap;"));
+    }
+    const auto size = std::filesystem::file_size(path);
+    const auto time = std::filesystem::last_write_time(path);
+    Loaded trace(QString::fromStdString(path));
+    EXPECT_EQ(trace.failure, "");
+    EXPECT_NE(trace.row(RowKind::gap), nullptr);
+    EXPECT_EQ(std::filesystem::file_size(path), size);
+    EXPECT_EQ(std::filesystem::last_write_time(path), time);
+    int beside = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()))
+        beside += entry.is_regular_file() ? 1 : 0;
+    EXPECT_EQ(beside, 1);
 }
 
 TEST_F(Session, ClosingWhileItLoadsEndsAtOnce) {

@@ -85,6 +85,7 @@ TEST_F(Program, WhatCannotBeShownIsOneSentenceAndItsStatus) {
              {trace + " --screenshot " + picture + " --view finding:99", 2, "finding:99"},
              {trace + " --screenshot " + picture + " --view step:9999", 2, "step:9999"},
              {trace + " --screenshot " + picture + " --view never", 2, "never"},
+             {trace + " --screenshot " + picture + " --language xx", 2, "xx"},
              {trace, 3, "QT_QPA_PLATFORM"}}) {
         const End end = run(view(arguments));
         EXPECT_EQ(end.status, status) << arguments << ": " << end.text;
@@ -98,6 +99,8 @@ TEST_F(Program, WhatCannotBeShownIsOneSentenceAndItsStatus) {
     EXPECT_THAT(noServer.text, testing::HasSubstr("--screenshot"));
     const End noPlugin = run("env QT_QPA_PLATFORM=none " + view(trace + " --screenshot " + picture));
     EXPECT_EQ(noPlugin.status, 3) << noPlugin.text;
+    EXPECT_THAT(noPlugin.text, testing::HasSubstr("platform plugin"));
+    EXPECT_THAT(noPlugin.text, testing::Not(testing::HasSubstr("--screenshot")));
 }
 
 TEST_F(Program, WithoutTheViewerThePackageIsNamed) {

@@ -25,10 +25,16 @@ QString TraceFiles::fixture(const std::string& name) {
     if (std::filesystem::exists(folder / "trace.gdt.gz")) {
         command(fmt::format("gzip -dc '{}' > '{}'", (folder / "trace.gdt.gz").string(), out));
     } else {
-        const std::string spool = path(name + ".spool");
-        std::filesystem::copy(folder / "spool", spool, std::filesystem::copy_options::recursive);
-        command(fmt::format("'{}' import '{}' -o '{}' 2>/dev/null", GD_PROGRAM, spool, out));
+        command(
+            fmt::format("'{}' import '{}' -o '{}' 2>/dev/null", GD_PROGRAM, spool(name).toStdString(), out));
     }
+    return QString::fromStdString(out);
+}
+
+QString TraceFiles::spool(const std::string& name) {
+    const std::string out = path(name + ".spool");
+    std::filesystem::copy(
+        std::filesystem::path(GD_FIXTURES) / name / "spool", out, std::filesystem::copy_options::recursive);
     return QString::fromStdString(out);
 }
 

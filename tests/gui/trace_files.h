@@ -14,6 +14,8 @@ class TraceFiles {
 public:
     // An unpacked trace, such as "h200-trace-healthy"; a spool, such as "h200-item-deep", is imported first.
     QString fixture(const std::string& name);
+    // A copy of such a spool, not imported: its folder.
+    QString spool(const std::string& name);
     // An empty trace (raw tables, one process, nothing else) that SQL can fill.
     QString made(const std::string& sql);
     std::string path(const std::string& name) const { return (m_folder.path() / name).string(); }

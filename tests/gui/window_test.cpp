@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window as a user drives it: keys and mouse, checked on its state and on what a screen reader gets.
-#include "gui/app/main_window.h"
 #include "gui/app/options.h"
-#include "tests/gui/trace_files.h"
+#include "tests/gui/window_fixture.h"
 
 #include <QAbstractItemModelTester>
-#include <QAccessible>
+#include <QDropEvent>
+#include <QElapsedTimer>
 #include <QLabel>
-#include <QScrollBar>
+#include <QMenu>
+#include <QMimeData>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -16,53 +17,7 @@
 #include <gmock/gmock.h>
 
 using namespace gd::gui;
-
-namespace {
-
-class Window : public testing::Test {
-protected:
-    void open(const std::string& fixture) { openPath(files.fixture(fixture)); }
-    void openPath(const QString& path) {
-        window.setRulesFolder(QStringLiteral(GD_RULES));
-        window.resize(1400, 900);
-        window.show();
-        // Keys are shortcuts, and those need the active window: on a real X server that takes a moment.
-        window.activateWindow();
-        ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
-        QSignalSpy done(&window, &MainWindow::traceLoaded);
-        window.openTrace(path);
-        ASSERT_TRUE(done.count() == 1 || done.wait(60'000));
-        view = window.timeline();
-        view->setFocus();
-        QCoreApplication::processEvents();
-        view->settle();
-    }
-    void key(Qt::Key k, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
-        QWidget* target = window.focusWidget() != nullptr ? window.focusWidget() : &window;
-        QTest::keyClick(target, k, modifiers);
-        QCoreApplication::processEvents();
-    }
-    // What a screen reader says of the focused item.
-    static std::string spoken(QWidget* focused) {
-        QAccessibleInterface* face = QAccessible::queryAccessibleInterface(focused);
-        QAccessibleInterface* child = face->focusChild();
-        return (child != nullptr ? child : face)->text(QAccessible::Name).toStdString();
-    }
-    int yOf(RowKind kind) const {
-        for (const RowLayout::Line& line : view->layout().lines()) {
-            if (line.row && line.row->kind == kind)
-                return view->rowsTop() + line.y + 2 + line.laneHeight / 2
-                    - view->verticalScrollBar()->value();
-        }
-        return -1;
-    }
-
-    gd::test::TraceFiles files;
-    MainWindow window{&Theme::light()};
-    TimelineView* view = nullptr;
-};
-
-} // namespace
+using gd::test::Window;
 
 TEST_F(Window, KeysAloneLeadFromTheTraceToTheLineThatBrokeTheCapture) {
     open("h200-item-deep");
@@ -304,6 +259,11 @@ TEST_F(Window, OnlyRowsWithTheTextStay) {
     QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("steps"));
     EXPECT_EQ(view->layout().lines().size(), 4U); // two ranks, a heading and a row each
     EXPECT_LT(view->layout().lines().size(), all);
+    key(Qt::Key_Return); // goes there
+    EXPECT_EQ(QApplication::focusWidget(), view);
+    ASSERT_TRUE(view->selectedEvent());
+    EXPECT_EQ(view->selectedEvent().row->kind, RowKind::step);
+    key(Qt::Key_P, Qt::ControlModifier);
     key(Qt::Key_Escape);
     key(Qt::Key_J);
     EXPECT_EQ(view->layout().rows().size(), all - 2);
@@ -436,7 +396,69 @@ TEST_F(Window, ClosesWhileATraceIsLoading) {
         other.openTrace(path);
         if (i % 2 == 0)
             QCoreApplication::processEvents();
+        EXPECT_FALSE(other.loaded()) << "it was to be closed before";
+        QSignalSpy late(&other, &MainWindow::traceLoaded);
+        QElapsedTimer closing;
+        closing.start();
+        EXPECT_TRUE(other.close());
+        EXPECT_LT(closing.elapsed(), 5000) << "milliseconds, also on a busy machine";
+        EXPECT_EQ(late.count(), 0);
     }
+    // What was closed has stopped: the next one loads as if nothing had been.
+    open("h200-trace-healthy");
+    EXPECT_EQ(window.failure().toStdString(), "");
+    EXPECT_FALSE(view->layout().rows().empty());
+}
+
+TEST_F(Window, WalksAllFindingsAndCloses) {
+    open("h200-trace-sync-broken");
+    const int count = window.findings()->model().findingCount();
+    ASSERT_GT(count, 0);
+    for (int i = 0; i < count; ++i) {
+        key(Qt::Key_N);
+        EXPECT_EQ(view->selectedFinding(), i);
+        EXPECT_GE(window.details()->model().find("why"), 0);
+        EXPECT_FALSE(window.grab().toImage().isNull());
+    }
+    EXPECT_TRUE(window.close());
+    EXPECT_FALSE(window.isVisible());
+}
+
+TEST_F(Window, RecentTracesAreOfferedAndDroppedOnesOpened) {
+    ::setenv("XDG_CONFIG_HOME", files.path("config").c_str(), 1);
+    QCoreApplication::setOrganizationName(QStringLiteral("graphdoctor"));
+    QCoreApplication::setApplicationName(QStringLiteral("test"));
+    window.useSettings();
+    const QString first = files.fixture("h200-trace-healthy");
+    openPath(first);
+    openPath(QString::fromStdString(files.path("missing.gdt"))); // not kept
+    const QString second = files.fixture("h200-trace-sync-broken");
+    QMimeData dropped;
+    dropped.setUrls({QUrl::fromLocalFile(second)});
+    QDragEnterEvent enter({}, Qt::CopyAction, &dropped, Qt::LeftButton, {});
+    QApplication::sendEvent(&window, &enter);
+    EXPECT_TRUE(enter.isAccepted());
+    QSignalSpy done(&window, &MainWindow::traceLoaded);
+    QDropEvent drop({}, Qt::CopyAction, &dropped, Qt::LeftButton, {});
+    QApplication::sendEvent(&window, &drop);
+    ASSERT_TRUE(done.count() == 1 || done.wait(60'000));
+    const auto recent = [](MainWindow& of) {
+        std::vector<std::string> out;
+        for (const QAction* action : of.recent()->actions())
+            out.push_back(action->text().toStdString());
+        return out;
+    };
+    EXPECT_THAT(recent(window), testing::ElementsAre(second.toStdString(), first.toStdString()));
+    // Another window knows them too, and one click opens it.
+    MainWindow other(&Theme::light());
+    other.useSettings();
+    other.setRulesFolder(QStringLiteral(GD_RULES));
+    ASSERT_EQ(recent(other).size(), 2U);
+    QSignalSpy opened(&other, &MainWindow::traceLoaded);
+    other.recent()->actions().at(1)->trigger();
+    ASSERT_TRUE(opened.count() == 1 || opened.wait(60'000));
+    EXPECT_EQ(other.failure().toStdString(), "");
+    ::unsetenv("XDG_CONFIG_HOME");
 }
 
 TEST(Theme, LabelsAreReadableOnEveryBarAndTextOnEveryGround) {
@@ -451,13 +473,13 @@ TEST(Theme, LabelsAreReadableOnEveryBarAndTextOnEveryGround) {
 }
 
 TEST(Options, AreOneSentenceWhenWrong) {
-    for (const auto& [arguments, word] :
-        std::vector<std::pair<std::vector<std::string>, std::string>>{
-            {{"a", "--view", "finding:0"}, "finding:0"}, {{"a", "--view", "everything"}, "finding:N"},
-            {{"a", "--view", "range:2s..1s"}, "end after"}, {{"a", "--view", "range:1..2"}, "not a duration"},
-            {{"a", "--size", "12"}, "320x240"}, {{"a", "--theme", "blue"}, "light or dark"},
-            {{"a", "b"}, "second"}, {{"--screenshot", "x.png"}, "needs a trace"},
-            {{"a", "--sreenshot", "x.png"}, "not an option"}, {{"a", "--view"}, "needs a value"}}) {
+    for (const auto& [arguments, word] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"a", "--view", "finding:0"}, "finding:0"}, {{"a", "--view", "everything"}, "finding:N"},
+             {{"a", "--view", "range:2s..1s"}, "end after"},
+             {{"a", "--view", "range:1..2"}, "not a duration"}, {{"a", "--size", "12"}, "320x240"},
+             {{"a", "--theme", "blue"}, "light or dark"}, {{"a", "--language"}, "needs a value"},
+             {{"a", "b"}, "second"}, {{"--screenshot", "x.png"}, "needs a trace"},
+             {{"a", "--sreenshot", "x.png"}, "not an option"}, {{"a", "--view"}, "needs a value"}}) {
         const auto options = parseOptions(arguments);
         ASSERT_FALSE(options) << word;
         EXPECT_EQ(options.error().code, gd::ErrorCode::usage);

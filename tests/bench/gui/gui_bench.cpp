@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The viewer's figures, without a display:
 //   gui_bench [--check] [EVENTS]          synthetic rows: memory, strips, painting, panning, search
-//   gui_bench [--check] --trace FILE.gdt  opening a real file: first row, all rows, longest stop of the event
-//   loop
+//   gui_bench [--check] --trace FILE.gdt  opening a file: first row, all rows, longest stop of the event
+//   loop,
+//                                         resident bytes, search, details
+//   gui_bench --make FILE.gdt [EVENTS]    writes such a file
 // --check: fails when a budget is missed, with 5 x slack for times (the machine may be busy).
-#include "gui/app/main_window.h"
 #include "gui/model/search.h"
+#include "gui/timeline/timeline_view.h"
+#include "tests/bench/gui/figures.h"
+#include "tests/bench/gui/trace_bench.h"
 
 #include <QApplication>
-#include <QEventLoop>
 #include <QImage>
 #include <QPainter>
 #include <QStyleFactory>
-#include <QTimer>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,21 +26,7 @@
 namespace {
 
 using namespace gd::gui;
-using Clock = std::chrono::steady_clock;
-
-double msSince(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-bool g_check = false;
-bool g_good = true;
-
-// Prints a figure beside its budget. Times may be five times as long under --check.
-void figure(const char* what, double value, double budget, const char* unit, bool isTime = true) {
-    const bool good = value <= budget * (isTime && g_check ? 5 : 1);
-    std::printf("%-58s %10.2f %-6s budget %8.2f%s\n", what, value, unit, budget, good ? "" : "  MISSED");
-    g_good = g_good && good;
-}
+using namespace gd::bench;
 
 // 64 streams of kernels of 1 to 9 us with gaps below 1 us, and one of 3 ms every 2,000: all alike, so that no
 // zoom is easy.
@@ -90,8 +77,8 @@ double paintMs(TimelineView& view) {
     return best;
 }
 
-void benchView(const std::vector<RowPtr>& rows, const std::shared_ptr<NameTable>& names, int width,
-    int height, double paintBudget) {
+void benchView(Figures& figures, const std::vector<RowPtr>& rows, const std::shared_ptr<NameTable>& names,
+    int width, int height, double paintBudget) {
     TimelineView view;
     view.resize(width, height);
     view.show();
@@ -117,7 +104,7 @@ void benchView(const std::vector<RowPtr>& rows, const std::shared_ptr<NameTable>
             view.showInterval(from, from + span + i * std::max<std::int64_t>(1, span / 50), 0);
             view.settle();
             detail = std::min(detail, msSince(start));
-            g_good = g_good && view.strips().made() > made;
+            figures.require(view.strips().made() > made, "a zoom needs new strips");
         }
         const double paint = paintMs(view);
         std::printf(
@@ -125,15 +112,16 @@ void benchView(const std::vector<RowPtr>& rows, const std::shared_ptr<NameTable>
         worstPaint = std::max(worstPaint, paint);
         worstDetail = std::max(worstDetail, detail);
     }
-    figure("  paint in the GUI thread (processor time), worst zoom", worstPaint, paintBudget, "ms");
-    figure("  new detail after a zoom, worst", worstDetail, 50, "ms");
+    figures.print("  paint in the GUI thread (processor time), worst zoom", worstPaint, paintBudget, "ms");
+    figures.print("  new detail after a zoom, worst", worstDetail, 50, "ms");
     const int made = view.strips().made();
     for (int i = 0; i < 8; ++i)
         view.pan(0.1);
-    figure("  strips made by panning inside the fetched span", view.strips().made() - made, 0, "", false);
+    figures.print(
+        "  strips made by panning inside the fetched span", view.strips().made() - made, 0, "", false);
 }
 
-void benchSynthetic(std::size_t events) {
+void benchSynthetic(std::size_t events, Figures& figures) {
     auto names = std::make_shared<NameTable>();
     auto start = Clock::now();
     const auto rows = makeRows(events, *names);
@@ -143,54 +131,16 @@ void benchSynthetic(std::size_t events) {
         bytes += row->lanes[0]->bytes();
         count += row->events();
     }
-    figure(
+    figures.print(
         "resident bytes an event", static_cast<double>(bytes) / static_cast<double>(count), 40, "B", false);
     const std::atomic<bool> stop = false;
     start = Clock::now();
     const auto marked = namesWith(*names, "kernel_77");
     const auto hit = searchEvents(rows, marked, {}, 0, 1, stop);
-    figure("search over all events, first hit and count", msSince(start), 100, "ms");
-    if (!hit.hit)
-        g_good = false;
-    benchView(rows, names, 1920, 1080, 8);
-    benchView(rows, names, 3840, 2160, 16);
-}
-
-void benchTrace(const QString& path) {
-    MainWindow window(&Theme::light());
-    if (const char* rules = std::getenv("GD_RULES"))
-        window.setRulesFolder(QString::fromLocal8Bit(rules));
-    window.resize(1920, 1080);
-    window.show();
-    QApplication::processEvents();
-    double longest = 0, first = -1, tracks = -1;
-    const auto start = Clock::now();
-    auto last = start;
-    // Fires whenever the loop is free: the distance of two is how long it was not.
-    QTimer tick;
-    QObject::connect(&tick, &QTimer::timeout, [&] {
-        longest = std::max(longest, msSince(last));
-        last = Clock::now();
-    });
-    tick.start(0);
-    QObject::connect(window.timeline(), &TimelineView::rowsChanged, [&] {
-        first = first < 0 ? msSince(start) : first;
-        tracks = msSince(start);
-    });
-    QEventLoop loop;
-    QObject::connect(&window, &MainWindow::traceLoaded, &loop, &QEventLoop::quit);
-    window.openTrace(path);
-    loop.exec();
-    const double all = msSince(start);
-    std::size_t events = 0;
-    for (const RowPtr& row : window.timeline()->layout().rows())
-        events += row->events();
-    std::printf("%s: %zu events in %zu rows, %d findings\n", path.toLocal8Bit().constData(), events,
-        window.timeline()->layout().rows().size(), window.findings()->model().findingCount());
-    figure("first row on screen", first, 1000, "ms");
-    figure("all rows on screen", tracks, 5000, "ms");
-    std::printf("%-58s %10.2f ms\n", "findings too", all);
-    figure("longest stop of the event loop while loading", longest, 16, "ms");
+    figures.print("search over all events, first hit and count", msSince(start), 100, "ms");
+    figures.require(static_cast<bool>(hit.hit), "the name is found");
+    benchView(figures, rows, names, 1920, 1080, 8);
+    benchView(figures, rows, names, 3840, 2160, 16);
 }
 
 } // namespace
@@ -200,18 +150,24 @@ int main(int argc, char** argv) {
     QApplication application(argc, argv);
     QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     std::size_t events = 10'000'000;
-    QString trace;
+    QString trace, made;
+    gd::bench::Figures figures;
     for (int i = 1; i < argc; ++i) {
         if (std::strcmp(argv[i], "--check") == 0)
-            g_check = true;
+            figures.check = true;
         else if (std::strcmp(argv[i], "--trace") == 0 && i + 1 < argc)
             trace = QString::fromLocal8Bit(argv[++i]);
+        else if (std::strcmp(argv[i], "--make") == 0 && i + 1 < argc)
+            made = QString::fromLocal8Bit(argv[++i]);
         else
             events = std::strtoull(argv[i], nullptr, 10);
     }
-    if (!trace.isEmpty())
-        benchTrace(trace);
+    events = std::max<std::size_t>(events, 640);
+    if (!made.isEmpty())
+        makeTrace(made.toStdString(), events);
+    else if (!trace.isEmpty())
+        benchTrace(trace, figures);
     else
-        benchSynthetic(std::max<std::size_t>(events, 640));
-    return g_check && !g_good ? 1 : 0;
+        benchSynthetic(events, figures);
+    return figures.check && !figures.good ? 1 : 0;
 }
