@@ -74,7 +74,7 @@ Result<run::EnvironmentPlan> environmentFor(
     return run::planEnvironment(
         {library, spool.string(), output + ".spool", host, options.level, options.stepRange, options.windows,
             options.frameworkHooks, options.withProfiler, inPython ? entry.string() : std::string(),
-            options.window, options.limits},
+            options.window, options.limits, options.overhead},
         run::readVariable);
 }
 

@@ -105,6 +105,28 @@ Result<std::string> limitsFrom(const RunOptions& options) {
     return out + fmt::format(",keep={}", keep);
 }
 
+// How long each stretch without device activity is, in ns; empty = none.
+Result<std::string> overheadFrom(const RunOptions& options) {
+    const bool windowed = !options.windows.empty();
+    if (options.measureOverhead == "off" || (options.measureOverhead == "auto" && windowed))
+        return std::string();
+    if (windowed)
+        return fail(ErrorCode::usage,
+            "--measure-overhead excludes --delay, --duration, --steps and --window: steps outside of them "
+            "are "
+            "what it compares with");
+    if (options.measureOverhead == "auto")
+        return std::string("2000000000");
+    GD_TRY_ASSIGN(const std::int64_t ns,
+        base::parseDuration(options.measureOverhead).context("--measure-overhead (auto, off or a duration)"));
+    constexpr std::int64_t kLeastNs = 200'000'000; // the collector looks every 50 ms
+    constexpr std::int64_t kMostNs = 3'600'000'000'000;
+    if (ns < kLeastNs || ns > kMostNs)
+        return fail(ErrorCode::usage, "--measure-overhead {}: auto, off or a duration of 200ms to 1h",
+            options.measureOverhead);
+    return fmt::format("{}", ns);
+}
+
 Result<void> check(RunOptions& options) {
     GD_TRY_ASSIGN(options.reports, parseReportWishes(options.reportTexts));
     GD_TRY_ASSIGN(options.limits, limitsFrom(options));
@@ -117,6 +139,7 @@ Result<void> check(RunOptions& options) {
         }
     }
     GD_TRY_ASSIGN(options.windows, windowsFrom(options));
+    GD_TRY_ASSIGN(options.overhead, overheadFrom(options));
     if (options.printEnv && !options.command.empty())
         return fail(ErrorCode::usage, "--print-env prints variables and runs no command");
     if (options.selfCheck && (options.printEnv || options.command.size() > 1))
@@ -163,6 +186,11 @@ void addOptions(CLI::App& app, RunOptions& options) {
     app.add_option("--with-profiler", options.withProfiler,
            "when PyTorch's profiler starts, yield CUPTI to it, or keep it (then it sees no CUDA activity)")
         ->check(CLI::IsMember({"yield", "keep"}))
+        ->capture_default_str();
+    app.add_option("--measure-overhead", options.measureOverhead,
+           "auto: five times 2 s without device activity, from a minute of replays on, show what recording "
+           "costs; a duration: each so long; off: never")
+        ->type_name("auto|DUR|off")
         ->capture_default_str();
     addJudgeOptions(app, options.judge);
     app.add_option("--report", options.reportTexts,

@@ -28,6 +28,8 @@ struct RunOptions {
     std::string frameworkHooks = "auto";
     std::string withProfiler = "yield";
     std::string keepLast; // as given, empty = everything that --max-size allows
+    std::string measureOverhead = "auto";
+    std::string overhead; // the same as raw::kEnvOverhead wants it, empty = not
     std::string limits; // the two as raw::kEnvLimits wants them
     bool redact = false;
     bool force = false;

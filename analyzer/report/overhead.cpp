@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace gd::report {
@@ -17,8 +18,14 @@ struct State {
     int level = 0; // 0 off, 1 history, 2 with device activity
 };
 
+struct Timed {
+    std::int64_t startNs = 0;
+    std::int64_t durationNs = 0;
+};
+
+// Steps of one process in order of time.
 struct Durations {
-    std::vector<std::int64_t> byLevel[3];
+    std::vector<Timed> byLevel[3];
 
     // Steps of the level that stands for "bare": off where there are enough, else history.
     int bareLevel() const { return byLevel[0].size() >= kLeastSteps ? 0 : 1; }
@@ -54,6 +61,58 @@ Overhead::Side sideOf(std::vector<std::int64_t> durations) {
     return {static_cast<std::int64_t>(durations.size()), at(2), at(1), at(3)};
 }
 
+// Steps far from the nearest one without recording say little: jobs change their pace.
+constexpr std::int64_t kNearNs = 20'000'000'000;
+
+// The steps of `all` that begin within kNearNs of one of `bare`; both in order of time.
+std::vector<std::int64_t> durationsNear(const std::vector<Timed>& all, const std::vector<Timed>& bare) {
+    std::vector<std::int64_t> near;
+    std::size_t next = 0;
+    for (const Timed& step : all) {
+        while (next < bare.size() && bare[next].startNs < step.startNs)
+            ++next;
+        const bool before = next > 0 && step.startNs - bare[next - 1].startNs <= kNearNs;
+        const bool after = next < bare.size() && bare[next].startNs - step.startNs <= kNearNs;
+        if (before || after)
+            near.push_back(step.durationNs);
+    }
+    return near;
+}
+
+// Processes in which a change of level switched nothing, so that their steps are all alike.
+Result<std::set<std::int64_t>> neverSwitched(Db& trace) {
+    std::set<std::int64_t> processes;
+    GD_TRY_ASSIGN(auto select,
+        trace.prepareReadOnly("SELECT process_id FROM process_fact WHERE key = 'activity_not_switched'"));
+    while (true) {
+        GD_TRY_ASSIGN(const bool row, select.step());
+        if (!row)
+            return processes;
+        processes.insert(select.int64(0));
+    }
+}
+
+// The whole steps of each process at one level.
+Result<std::map<std::int64_t, Durations>> readSteps(
+    Db& trace, const std::map<std::int64_t, std::vector<State>>& states) {
+    GD_TRY_ASSIGN(const auto never, neverSwitched(trace));
+    std::map<std::int64_t, Durations> byProcess;
+    GD_TRY_ASSIGN(auto select,
+        trace.prepareReadOnly("SELECT process_id, start_ns, end_ns FROM step WHERE kind IN ('steady', "
+                              "'outside') ORDER BY process_id, start_ns"));
+    while (true) {
+        GD_TRY_ASSIGN(const bool row, select.step());
+        if (!row)
+            return byProcess;
+        const auto found = states.find(select.int64(0));
+        const bool usable = found != states.end() && never.count(select.int64(0)) == 0;
+        const int level = usable ? levelDuring(found->second, select.int64(1), select.int64(2)) : -1;
+        if (level >= 0)
+            byProcess[select.int64(0)].byLevel[level].push_back(
+                {select.int64(1), select.int64(2) - select.int64(1)});
+    }
+}
+
 Overhead notMeasured(std::string reason) {
     Overhead out;
     out.reason = std::move(reason);
@@ -74,26 +133,17 @@ Result<Overhead> measureOverhead(Db& trace) {
         return std::any_of(list.begin(), list.end(), [](const State& s) { return s.level == 2; })
             && std::any_of(list.begin(), list.end(), [](const State& s) { return s.level < 2; });
     });
-    if (!switched)
-        return notMeasured(never);
-    std::map<std::int64_t, Durations> byProcess;
-    GD_TRY_ASSIGN(auto select,
-        trace.prepareReadOnly(
-            "SELECT process_id, start_ns, end_ns FROM step WHERE kind IN ('steady', 'outside')"));
-    while (true) {
-        GD_TRY_ASSIGN(const bool row, select.step());
-        if (!row)
-            break;
-        const auto found = states.find(select.int64(0));
-        const int level
-            = found == states.end() ? -1 : levelDuring(found->second, select.int64(1), select.int64(2));
-        if (level >= 0)
-            byProcess[select.int64(0)].byLevel[level].push_back(select.int64(2) - select.int64(1));
+    if (!switched) {
+        GD_TRY_ASSIGN(const auto why,
+            trace.queryText("SELECT value FROM process_fact WHERE key = 'overhead_not_measured'"));
+        return notMeasured(why.value_or(never));
     }
+    GD_TRY_ASSIGN(const auto byProcess, readSteps(trace, states));
     const auto best = std::max_element(byProcess.begin(), byProcess.end(),
         [](const auto& a, const auto& b) { return a.second.usable() < b.second.usable(); });
     if (best == byProcess.end())
-        return notMeasured("recording was switched, but no steps after the warm-up are known");
+        return notMeasured("recording was switched, but no steps after the warm-up are known whose cost it "
+                           "could change");
     const Durations& durations = best->second;
     const int bare = durations.bareLevel();
     if (durations.usable() < kLeastSteps)
@@ -103,8 +153,11 @@ Result<Overhead> measureOverhead(Db& trace) {
     Overhead out;
     out.processId = best->first;
     out.historyOnly = bare == 1;
-    out.recorded = sideOf(durations.byLevel[2]);
-    out.bare = sideOf(durations.byLevel[bare]);
+    const auto recorded = durationsNear(durations.byLevel[2], durations.byLevel[bare]);
+    if (recorded.size() < kLeastSteps)
+        return notMeasured("the steps without recording lie far from those with it");
+    out.recorded = sideOf(recorded);
+    out.bare = sideOf(durationsNear(durations.byLevel[bare], durations.byLevel[bare]));
     if (out.bare.medianNs <= 0)
         return notMeasured("the steps without recording have no duration");
     out.ratio = static_cast<double>(out.recorded.medianNs) / static_cast<double>(out.bare.medianNs);

@@ -96,6 +96,7 @@ EnvironmentPlan planEnvironment(const EnvironmentWish& wish, const ReadVariable&
             "PYTHONPATH", pythonPathWith(wish.pythonEntry, read("PYTHONPATH").value_or("")));
     setOrUnset(raw::kEnvWindowRange, posixPattern(wish.windowRange));
     setOrUnset(raw::kEnvLimits, wish.limits);
+    setOrUnset(raw::kEnvOverhead, wish.overhead);
     const std::string& library = wish.collector.path;
     if (wish.collector.runtimeTable)
         plan.set.emplace_back(raw::kEnvTool, library);

@@ -33,6 +33,7 @@ struct EnvironmentWish {
     std::string pythonEntry; // folder for PYTHONPATH, empty = none
     std::string windowRange; // --window, empty = none
     std::string limits; // value of raw::kEnvLimits, empty = none
+    std::string overhead; // value of raw::kEnvOverhead, empty = none
 };
 
 // Variables of another tool that keep their value: what they would have given is not recorded.

@@ -100,9 +100,17 @@ void Activity::setLevel(raw::RecordingLevel level) noexcept {
         return;
     }
     const std::lock_guard lock(m_mutex);
-    m_policy.setLevel(level, sink::nowNs());
+    m_policy.setLevel(level, sink::nowNs(), sink::levelWithoutPause());
     apply();
     reportCoverage(m_policy.wanted());
+}
+
+bool Activity::maySwitch() noexcept {
+    if (!m_started.load(std::memory_order_acquire)) {
+        return false;
+    }
+    const std::lock_guard lock(m_mutex);
+    return !m_policy.isPinned() && !m_policy.blocked();
 }
 
 void Activity::instantiateBegan() noexcept {
@@ -282,6 +290,12 @@ void Activity::apply() noexcept {
         m_syncRefused = !enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, wanted.sync) && wanted.sync;
     }
     m_on = wanted;
+    if (m_policy.level() < raw::RecordingLevel::Light && m_policy.isPinned()
+        && (m_on.graphTrace || m_on.kernels) && !m_saidStaysOn) {
+        m_saidStaysOn = true;
+        sink::fact(
+            "activity_not_switched", "beside communicators and executables with host nodes it stays on");
+    }
     m_windowOpen.store(m_policy.phase() != GraphTracePolicy::Phase::Graphs, std::memory_order_relaxed);
     if (changed) {
         reportCoverage(wanted);

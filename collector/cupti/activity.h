@@ -28,6 +28,8 @@ public:
     /// be read.
     bool start() noexcept;
     void setLevel(raw::RecordingLevel level) noexcept;
+    /// Whether a level between off and the current one would switch anything, safely.
+    bool maySwitch() noexcept;
     /// Switches everything off, delivers what is there and leaves CUPTI's buffers to another profiler.
     void pause() noexcept;
     /// After pause(), before setLevel(): takes buffers and clock back.
@@ -87,6 +89,7 @@ private:
     RecordLayout m_layout = RecordLayout::Unknown;
     raw::RecordingLevel m_appliedLevel = raw::RecordingLevel::Off;
     bool m_wasPinned = false;
+    bool m_saidStaysOn = false;
     std::int64_t m_lastFlushNs = 0;
     std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
     std::atomic<std::uint64_t> m_nodeRecords{0};

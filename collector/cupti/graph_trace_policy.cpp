@@ -57,14 +57,17 @@ void GraphTracePolicy::letGo() {
     m_isPinned = false;
     m_pendingCount = 0;
     m_phase = Phase::Graphs;
-    m_level = raw::RecordingLevel::Off;
+    m_level = m_pinAt = raw::RecordingLevel::Off;
 }
 
 // GRAPH_TRACE is on at this moment, at the end of an instantiate, and stays so below level light too: a
 // window that opens later must have it.
 void GraphTracePolicy::pin() {
+    const raw::RecordingLevel now = m_level;
+    m_level = m_pinAt > m_level ? m_pinAt : m_level;
     m_pinned = {!atNodeLevel() && !blocked() && !m_graphTraceRefused, timesKernels(),
         m_level >= raw::RecordingLevel::Standard};
+    m_level = now;
     m_isPinned = true;
     m_freeSinceNs = 0;
 }
@@ -112,7 +115,8 @@ void GraphTracePolicy::tick(std::int64_t nowNs) {
     enter(m_phase == Phase::Nodes ? Phase::Quiet : Phase::Graphs, nowNs);
 }
 
-void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs) {
+void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs, raw::RecordingLevel pinAt) {
+    m_pinAt = pinAt;
     const bool graphsBefore = timesGraphs();
     const bool kernelsBefore = timesKernels();
     if (level != m_level && atNodeLevel()) {

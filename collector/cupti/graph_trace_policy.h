@@ -53,7 +53,10 @@ public:
     static constexpr std::int64_t kMaxPhaseNs
         = 5'000'000'000; ///< an executable that is not launched ends the wait
 
-    void setLevel(raw::RecordingLevel level, std::int64_t nowNs);
+    /// `pinAt`: the level that an executable which pins meanwhile is to find (another one than `level` while
+    /// the overhead is being measured).
+    void setLevel(raw::RecordingLevel level, std::int64_t nowNs, raw::RecordingLevel pinAt);
+    void setLevel(raw::RecordingLevel level, std::int64_t nowNs) { setLevel(level, nowNs, level); }
 
     void instantiateBegan() { ++m_instantiating; }
     /// Between began and ended. Returns whether the executable may be launched with GRAPH_TRACE on: not when
@@ -108,6 +111,7 @@ private:
     void removePending(unsigned index);
 
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
+    raw::RecordingLevel m_pinAt = raw::RecordingLevel::Off;
     Phase m_phase = Phase::Graphs;
     unsigned m_instantiating = 0;
     unsigned m_untraceable = 0;

@@ -92,7 +92,11 @@ bool otherProfiler(bool active) noexcept {
     return Client::instance().otherProfiler(active);
 }
 
-constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush, false, otherProfiler};
+bool maySwitch() noexcept {
+    return getpid() != g_startedIn || !Client::instance().subscribed() || Activity::instance().maySwitch();
+}
+
+constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush, false, otherProfiler, maySwitch};
 
 } // namespace
 

@@ -30,6 +30,8 @@ inline constexpr char kEnvWindow[]
     = "GRAPHDOCTOR_WINDOW"; ///< "delay=NS,duration=NS" (either alone), "steps=A:B" (inclusive; B may lack)
                             ///< or "range": while a range that matches kEnvWindowRange is open
 inline constexpr char kEnvWindowRange[] = "GRAPHDOCTOR_WINDOW_RANGE"; ///< --window: a POSIX pattern
+inline constexpr char kEnvOverhead[]
+    = "GRAPHDOCTOR_OVERHEAD"; ///< --measure-overhead: nanoseconds of a stretch without device activity
 inline constexpr char kEnvLimits[]
     = "GRAPHDOCTOR_LIMITS"; ///< "size=BYTES,keep=BYTES,keep_ns=NS" a process, each may lack: history and
                             ///< events together; the latest events that are kept, by size and by time

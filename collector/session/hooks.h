@@ -27,6 +27,8 @@ struct SourceHooks {
     /// Another profiler of this process is about to take what this source needs (true), or has given it back.
     /// Called on a thread of the job, outside captures. Returns whether the source let go (or has it again).
     bool (*otherProfiler)(bool active) noexcept = nullptr;
+    /// Whether going to level History and back for a moment is safe and would say what recording costs.
+    bool (*maySwitch)() noexcept = nullptr;
 };
 inline constexpr unsigned kMaxSources = 8;
 /// At most kMaxSources; the struct must have static storage. Opens no spool.

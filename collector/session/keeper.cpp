@@ -50,6 +50,8 @@ void Keeper::loop() noexcept {
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
     m_wanted = m_session.wantedLevel;
+    m_session.levelWithoutPause.store(m_level, std::memory_order_relaxed);
+    m_overhead.open(std::getenv(raw::kEnvOverhead));
     if (const raw::ControlPage* page = m_session.control.load(); page != nullptr) {
         m_pageWindow = load(page->window);
     }
@@ -140,9 +142,32 @@ bool Keeper::anyWindowRange() noexcept {
     return true;
 }
 
+bool Keeper::pausesForOverhead(std::int64_t nowNs) noexcept {
+    OverheadWindows::Job job{m_session.framework.execs.load(std::memory_order_relaxed),
+        m_session.framework.replays.load(std::memory_order_relaxed),
+        m_session.openCaptures.load(std::memory_order_relaxed) != 0,
+        !m_session.commSeen.load(std::memory_order_relaxed)};
+    for (unsigned i = 0; i < sourceCount(); ++i) {
+        job.maySwitch = job.maySwitch && (source(i)->maySwitch == nullptr || source(i)->maySwitch());
+    }
+    const bool pauses = m_overhead.pauses(nowNs, job);
+    if (m_overhead.gaveUp() && !m_saidNoOverhead) {
+        m_saidNoOverhead = true;
+        writeFact(m_session, "overhead_not_measured",
+            "no kind of activity is switched beside communicators, executables with host nodes and those "
+            "that "
+            "graph-level tracing could crash");
+    }
+    return pauses;
+}
+
 void Keeper::followLevel(std::int64_t nowNs) noexcept {
-    const raw::RecordingLevel level = windowedLevel(m_session, m_wanted, nowNs, anyWindowRange());
     constexpr auto kHistory = raw::RecordingLevel::History;
+    raw::RecordingLevel level = windowedLevel(m_session, m_wanted, nowNs, anyWindowRange());
+    m_session.levelWithoutPause.store(level, std::memory_order_relaxed);
+    if (level > kHistory && !m_session.window.isSet() && pausesForOverhead(nowNs)) {
+        level = kHistory;
+    }
     m_opened += m_session.window.isSet() && level > kHistory && m_level <= kHistory ? 1 : 0;
     const std::uint32_t window = m_pageWindow + m_opened;
     if (level == m_level && window == m_window) {

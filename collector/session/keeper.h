@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collector/session/hooks.h"
+#include "collector/session/overhead_windows.h"
 #include "collector/session/session_state.h"
 #include "collector/stacks/module_table.h"
 #include "collector/stacks/python_runtime.h"
@@ -27,6 +28,7 @@ private:
     void pollControlPage() noexcept;
     void followLevel(std::int64_t nowNs) noexcept;
     bool anyWindowRange() noexcept;
+    bool pausesForOverhead(std::int64_t nowNs) noexcept;
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
@@ -47,6 +49,8 @@ private:
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
     std::uint64_t m_windowRanges = 0; ///< that had begun at the last look
     std::int64_t m_tickNs = 0;
+    OverheadWindows m_overhead;
+    bool m_saidNoOverhead = false;
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;
     std::uint64_t m_namesLeftOut = 0;

@@ -136,6 +136,8 @@ struct SessionState {
     std::atomic<const raw::ControlPage*> control{nullptr};
     raw::RecordingLevel wantedLevel = raw::RecordingLevel::Off; ///< inside the window, at the open
     raw::RecordingLevel firstLevel = raw::RecordingLevel::Off; ///< in force from the open on
+    std::atomic<raw::RecordingLevel> levelWithoutPause{
+        raw::RecordingLevel::Off}; ///< what holds again after a stretch that measures the overhead
     std::uint32_t firstGeneration = 0; ///< of the control page, read before the level
 };
 

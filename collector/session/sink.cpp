@@ -40,6 +40,11 @@ std::uint32_t openCaptures() noexcept {
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;
 }
 
+raw::RecordingLevel levelWithoutPause() noexcept {
+    const SessionState* session = currentSession();
+    return session != nullptr ? session->levelWithoutPause.load(std::memory_order_relaxed) : level();
+}
+
 bool commSeen() noexcept {
     const SessionState* session = currentSession();
     return session != nullptr && session->commSeen.load(std::memory_order_relaxed);

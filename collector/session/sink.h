@@ -41,6 +41,8 @@ std::uint32_t openCaptures() noexcept;
 void forgetOpenCaptures() noexcept;
 /// A communicator was created in this process.
 bool commSeen() noexcept;
+/// The level in force, or the one that holds again when a stretch that measures the overhead is over.
+raw::RecordingLevel levelWithoutPause() noexcept;
 /// The open capture that `stream` is a member of, 0 = none.
 std::uint64_t captureOf(std::uint64_t stream) noexcept;
 

@@ -127,6 +127,25 @@ TEST(Ctl, AJobThatWasStoppedStatesWhatRecordingCost) {
     EXPECT_THAT(text.out, HasSubstr("Overhead of recording, measured in this run: "));
 }
 
+TEST(Ctl, ARunMeasuresItsOwnOverhead) {
+    // As by default, but for the length of the stretches: 60 ms instead of 2 s.
+    Workshop shop;
+    std::vector<std::string> command = graphdoctor({"run", "-o", "x.gdt", "--", "env"});
+    command.insert(command.end(),
+        {"GRAPHDOCTOR_OVERHEAD=60000000", "GRAPHDOCTOR_POLL_MS=5", GD_TRAINER, "--steps", "1000000"});
+    const pid_t pid = shop.start(command);
+    std::string text;
+    RunningJob::waitFor([&] {
+        text = ctl(shop, {"x.gdt", "report"}).out;
+        return text.find("Overhead of recording, measured in this run: ") != std::string::npos;
+    });
+    kill(pid, SIGINT);
+    Workshop::wait(pid);
+    const auto report = reportOf(shop, shop.file("x.gdt"));
+    EXPECT_TRUE(report["trace"]["overhead"]["ratio"].is_number()) << report["trace"]["overhead"];
+    EXPECT_EQ(report["trace"]["overhead"]["bare_means"], "history");
+}
+
 TEST(Window, StepsAreRecordedFromToAndTheRestIsOutside) {
     const Workshop shop;
     const ProgramEnd end = shop.run(recordTrainer(

@@ -293,4 +293,19 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
     }
 }
 
+TEST(GraphTracePolicy, AnExecutableThatPinsWhileTheOverheadIsMeasuredFindsTheRunsLevel) {
+    GraphTracePolicy policy;
+    policy.setLevel(raw::RecordingLevel::Standard, 0);
+    policy.setLevel(raw::RecordingLevel::History, 1, raw::RecordingLevel::Standard);
+    EXPECT_EQ(policy.wanted(), GraphTracePolicy::Wanted{});
+    policy.instantiateBegan();
+    EXPECT_TRUE(policy.execCreated(6, {false, true}, 2));
+    policy.instantiateEnded();
+    policy.setLevel(raw::RecordingLevel::Standard, 3);
+    EXPECT_TRUE(policy.isPinned());
+    EXPECT_TRUE(policy.wanted().kernels) << "what is not on now stays off as long as it lives";
+    EXPECT_TRUE(policy.wanted().sync);
+    EXPECT_TRUE(policy.wanted().graphTrace);
+}
+
 } // namespace gd::cupti

@@ -186,6 +186,29 @@ TEST(Overhead, SaysThatHistoryIsNotBare) {
     EXPECT_TRUE(report::measureOverhead(db)->historyOnly);
 }
 
+TEST(Overhead, SaysNothingOfAProcessInWhichTheLevelSwitchedNothing) {
+    const std::string sql = switched("history", "standard", 120);
+    Db db = trace(
+        sql + "INSERT INTO process_fact VALUES (1, 'activity_not_switched', 'beside communicators');");
+    EXPECT_FALSE(report::measureOverhead(db)->ratio);
+    Db given
+        = trace("INSERT INTO process_fact VALUES (1, 'overhead_not_measured', 'nothing is switched here');");
+    EXPECT_EQ(report::measureOverhead(given)->reason, "nothing is switched here");
+}
+
+TEST(Overhead, ComparesWithStepsNearby) {
+    // Much later the job has another pace.
+    Db db = trace(switched("off", "standard", 120)
+        + "INSERT INTO step(process_id, step, start_ns, end_ns, method, kind, replays, captures) SELECT "
+          "process_id, step + 100, start_ns + 60000000000, end_ns + 60000000500, method, kind, 0, 0 FROM "
+          "step "
+          "WHERE step >= 13;");
+    const auto overhead = report::measureOverhead(db);
+    ASSERT_TRUE(overhead->ratio) << overhead->reason;
+    EXPECT_EQ(overhead->recorded.steps, 10);
+    EXPECT_EQ(overhead->recorded.medianNs, 137);
+}
+
 TEST(Overhead, IsNotMeasuredWithoutBothSides) {
     Db never = trace(switched("standard", "full", 120));
     EXPECT_THAT(report::measureOverhead(never)->reason, testing::HasSubstr("not switched off and on"));

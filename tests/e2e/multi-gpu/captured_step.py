@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small model under DDP or FSDP whose forward and backward are captured and replayed.
+
+usage (below torchrun): captured_step.py ddp|fsdp
+DDP captures the whole step with its all-reduces, after the eleven eager steps that it wants; FSDP shards its parameters, and
+what is captured there is a block of its own between eager steps. Rank 0 prints the losses' sign of life; status 0 when all
+ranks computed finite losses. Graphs go before the communicator.
+"""
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+STEPS, WARMUP = 40, 11
+
+
+def model(width=512, depth=4):
+    torch.manual_seed(1)
+    layers = []
+    for _ in range(depth):
+        layers += [torch.nn.Linear(width, width), torch.nn.GELU()]
+    return torch.nn.Sequential(*layers).cuda()
+
+
+def captured(run, stream):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        result = run()
+    return graph, result
+
+
+def ddp(inputs):
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        net = torch.nn.parallel.DistributedDataParallel(model(), device_ids=[torch.cuda.current_device()])
+
+        def step():
+            net.zero_grad(set_to_none=False)
+            loss = net(inputs).square().mean()
+            loss.backward()
+            return loss
+
+        for _ in range(WARMUP):
+            step()
+    torch.cuda.synchronize()
+    graph, loss = captured(step, stream)
+    for _ in range(STEPS):
+        graph.replay()
+    torch.cuda.synchronize()
+    value = loss.item()
+    del graph
+    return value
+
+
+def fsdp(inputs):
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    head = torch.nn.Linear(512, 512).cuda()
+    net = FullyShardedDataParallel(model(), use_orig_params=True)
+    stream = torch.cuda.Stream()
+    features = torch.zeros_like(inputs)
+
+    def forward_head():
+        return head(features).square().mean()
+
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            forward_head()
+    torch.cuda.synchronize()
+    graph, loss = captured(forward_head, stream)
+    for _ in range(STEPS):
+        net.zero_grad(set_to_none=True)
+        out = net(inputs)
+        features.copy_(out.detach())
+        graph.replay()
+        out.square().mean().backward()
+    torch.cuda.synchronize()
+    value = loss.item()
+    del graph
+    return value
+
+
+def main():
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    torch.manual_seed(2)
+    inputs = torch.randn(64, 512, device="cuda")
+    value = {"ddp": ddp, "fsdp": fsdp}[sys.argv[1]](inputs)
+    finite = value == value and abs(value) < 1e9
+    if dist.get_rank() == 0:
+        print("%s over %d ranks: %s" % (sys.argv[1], dist.get_world_size(), "finite" if finite else "not finite"))
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+    sys.exit(0 if finite else 1)
+
+
+main()
