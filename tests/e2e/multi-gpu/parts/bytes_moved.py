@@ -26,11 +26,11 @@ def expected(rank, tp, cp, pp):
             traffic.append((ranks, size, calls))
 
     # Two gathers and two scattered sums a layer and direction; the embedding scatters and gathers once, so does the head;
-    # the loss needs the maximum and two sums of each row. Once a step: gradients of what all tensor-parallel ranks hold.
+    # the loss needs the maximum and, in one call, two sums of each row. Once a step: gradients of what all tensor-parallel ranks hold.
     ends = (2 if first else 0) + (2 if last else 0)
     add(tp, MICRO * ((layers * 8 + ends) * stream + (3 * rows * ELEMENT if last else 0))
         + (layers * replicated + (2 * HIDDEN if last else 0)) * ELEMENT,
-        MICRO * (layers * 8 + ends + (3 if last else 0)) + 1)
+        MICRO * (layers * 8 + ends + (2 if last else 0)) + 1)
     # The ring: keys and values one hop forward and again backward, their gradients two hops; each a send and a receive.
     hops = (cp - 1) + (cp - 1) + cp
     add(cp, MICRO * layers * 2 * hops * (rows * 2 * HIDDEN // tp * ELEMENT), MICRO * layers * 2 * hops)
@@ -39,8 +39,8 @@ def expected(rank, tp, cp, pp):
     add(pp, MICRO * 2 * neighbours * stream, MICRO * 2 * neighbours)
     if first or last:
         add(pp, table * ELEMENT, 1)  # tied embedding
-    add(tp * pp, ELEMENT, 1)  # norm of the gradients
-    add(cp * pp, ELEMENT, 1)  # loss
+    add(tp * pp, 8, 1)  # norm of the gradients, a sum in fp64
+    add(cp * pp, 8, 1)  # loss, likewise
     return sorted(traffic)
 
 

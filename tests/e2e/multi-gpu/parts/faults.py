@@ -19,6 +19,7 @@ WATCHDOG = 40
 PACK = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "pack_spool"
 LAST = """SELECT p.rank, (SELECT f.file || ':' || f.line FROM api_call AS c JOIN stack_frame AS f USING (stack_id)
     WHERE c.process_id = p.process_id AND f.line IS NOT NULL AND f.file LIKE '%reference-trainer%'
+    AND f.file NOT LIKE '%/src/runtime/%'
     ORDER BY c.start_ns DESC, f.position LIMIT 1) FROM process AS p WHERE p.rank IS NOT NULL ORDER BY p.rank"""
 
 
