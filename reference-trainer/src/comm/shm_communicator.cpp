@@ -20,8 +20,7 @@ using runtime::Status;
 using runtime::Stream;
 
 bool reducible(DataType type) {
-    return type == DataType::Float32 || type == DataType::Float64 || type == DataType::Int32
-        || type == DataType::Int64;
+    return type != DataType::Uint8;
 }
 
 class ShmCommunicator final : public Communicator {

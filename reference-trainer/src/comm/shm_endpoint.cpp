@@ -2,6 +2,7 @@
 #include "comm/shm_endpoint.h"
 
 #include "collector/api/graphdoctor_runtime.h"
+#include "kernels/number.h"
 
 #include <algorithm>
 #include <cstring>
@@ -153,7 +154,22 @@ void combine(std::byte* into, const std::byte* part, std::uint64_t count, const 
     const auto as = [&]<class T>(T*) {
         combine(reinterpret_cast<T*>(into), reinterpret_cast<const T*>(part), count, arguments.reduceOp);
     };
+    // Each addition rounds, as the links of a ring do.
+    const auto asNarrow = [&]<class T>(T*) {
+        auto* sums = reinterpret_cast<T*>(into);
+        const auto* parts = reinterpret_cast<const T*>(part);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            float sum = kernels::widen(sums[i]);
+            const float other = kernels::widen(parts[i]);
+            combine(&sum, &other, 1, arguments.reduceOp);
+            sums[i] = kernels::narrow<T>(sum);
+        }
+    };
     switch (static_cast<DataType>(arguments.dataType)) {
+    case DataType::Float16:
+        return asNarrow(static_cast<kernels::Float16*>(nullptr));
+    case DataType::BFloat16:
+        return asNarrow(static_cast<kernels::BFloat16*>(nullptr));
     case DataType::Float32:
         return as(static_cast<float*>(nullptr));
     case DataType::Float64:
@@ -163,8 +179,6 @@ void combine(std::byte* into, const std::byte* part, std::uint64_t count, const 
     case DataType::Int64:
         return as(static_cast<std::int64_t*>(nullptr));
     case DataType::Uint8:
-    case DataType::Float16:
-    case DataType::BFloat16:
         break; // refused at the call
     }
 }

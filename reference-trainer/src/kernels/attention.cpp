@@ -294,8 +294,7 @@ template <class T> void AttentionRowSums<T>::host(const Args& args) {
     template struct RingAttentionForward<T>;                                                                 \
     template struct RingAttentionBackward<T>;                                                                \
     template struct AttentionRowSums<T>;
-GDT_INSTANTIATE(float)
-GDT_INSTANTIATE(double)
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
 #undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

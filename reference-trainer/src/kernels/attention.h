@@ -11,7 +11,6 @@ namespace gdt::kernels {
 // dropout the probabilities that it keeps count 1 / (1 - dropout) times; logSums do not know of it.
 template <class T> struct AttentionForward {
     static constexpr const char* kName = nameOf<"attention_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* qkv;
         T* out;
@@ -29,7 +28,6 @@ template <class T> struct AttentionForward {
 // dqkv is overwritten. scratch[batch, heads, seqLen] holds the sum of dout * out of each row.
 template <class T> struct AttentionBackward {
     static constexpr const char* kName = nameOf<"attention_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* qkv;
         const T* out;

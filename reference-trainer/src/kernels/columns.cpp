@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/columns.h"
 
+#include "kernels/number.h"
+
 #include <algorithm>
 
 namespace gdt::kernels {
 
-namespace {
-
-template <class Args> void copyRows(const Args& args) {
+template <class T> void CopyColumns<T>::host(const Args& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
-        const auto* from = args.from + r * args.fromStep;
+        const T* from = args.from + r * args.fromStep;
         std::copy(from, from + args.columns, args.to + r * args.toStep);
     }
 }
 
-} // namespace
-
-template <class T> void CopyColumns<T>::host(const Args& args) {
-    copyRows(args);
-}
-
 template <class T> void RoundColumns<T>::host(const Args& args) {
-    copyRows(args);
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        const Wide<T>* from = args.from + r * args.fromStep;
+        std::transform(from, from + args.columns, args.to + r * args.toStep, narrow<T>);
+    }
 }
 
-template struct CopyColumns<float>;
-template struct CopyColumns<double>;
-template struct RoundColumns<float>;
-template struct RoundColumns<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct CopyColumns<T>;                                                                          \
+    template struct RoundColumns<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

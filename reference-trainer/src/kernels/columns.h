@@ -8,7 +8,6 @@ namespace gdt::kernels {
 // to[r * toStep + c] = from[r * fromStep + c] for c < columns: part of the columns of a matrix.
 template <class T> struct CopyColumns {
     static constexpr const char* kName = nameOf<"copy_columns", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* from;
         T* to;
@@ -20,7 +19,6 @@ template <class T> struct CopyColumns {
 // The same from the wide type, rounded to nearest where T is narrower.
 template <class T> struct RoundColumns {
     static constexpr const char* kName = nameOf<"round_columns", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const Wide<T>* from;
         T* to;

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cross_entropy.h"
 
+#include "kernels/number.h"
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace gdt::kernels {
 
 template <class T> void SoftmaxCrossEntropy<T>::host(const Args& args) {
-    const T scale = static_cast<T>(args.weight * args.state->lossScale);
+    using W = Wide<T>;
+    const W scale = static_cast<W>(args.weight * args.state->lossScale);
+    std::vector<W> values(static_cast<std::size_t>(args.vocab));
     for (std::int64_t r = 0; r < args.rows; ++r) {
         T* row = args.logits + r * args.vocab;
-        const T largest = *std::max_element(row, row + args.vocab);
-        const std::int32_t target = args.targets[r];
-        const T targetLogit = row[target] - largest;
-        T total = 0;
-        for (std::int64_t j = 0; j < args.vocab; ++j) {
-            row[j] = std::exp(row[j] - largest);
-            total += row[j];
+        const auto target = static_cast<std::size_t>(args.targets[r]);
+        std::transform(row, row + args.vocab, values.begin(), [](T v) { return widen(v); });
+        const W largest = *std::max_element(values.begin(), values.end());
+        const W targetLogit = values[target] - largest;
+        W total = 0;
+        for (W& value : values) {
+            value = std::exp(value - largest);
+            total += value;
         }
         args.losses[r] = std::log(total) - targetLogit;
-        for (std::int64_t j = 0; j < args.vocab; ++j) {
-            row[j] *= scale / total;
+        for (W& value : values) {
+            value *= scale / total;
         }
-        row[target] -= scale;
+        values[target] -= scale;
+        std::transform(values.begin(), values.end(), row, narrow<T>);
     }
 }
 
@@ -34,9 +41,10 @@ template <class T> void LossAccumulate<T>::host(const Args& args) {
     args.state->loss += args.weight * sum;
 }
 
-template struct SoftmaxCrossEntropy<float>;
-template struct SoftmaxCrossEntropy<double>;
-template struct LossAccumulate<float>;
-template struct LossAccumulate<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct SoftmaxCrossEntropy<T>;                                                                  \
+    template struct LossAccumulate<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

@@ -10,7 +10,6 @@ namespace gdt::kernels {
 // logits are overwritten by their gradient (softmax - onehot) * weight * state->lossScale.
 template <class T> struct SoftmaxCrossEntropy {
     static constexpr const char* kName = nameOf<"softmax_cross_entropy", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* logits;
         const std::int32_t* targets;
@@ -25,7 +24,6 @@ template <class T> struct SoftmaxCrossEntropy {
 // state->loss += weight * sum of losses, rows in order.
 template <class T> struct LossAccumulate {
     static constexpr const char* kName = nameOf<"loss_accumulate", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const Wide<T>* losses;
         optim::StepState* state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dropout.h"
 
+#include "kernels/number.h"
 #include "kernels/rng.h"
 #include "kernels/sequence_shard.h"
 
@@ -23,32 +24,36 @@ template <class Args> bool kept(const Args& a, std::uint64_t element) {
 } // namespace
 
 template <class T> void BiasDropoutAdd<T>::host(const Args& args) {
-    const T scale = static_cast<T>(1.0 / (1.0 - args.rate));
+    using W = Wide<T>;
+    const W scale = static_cast<W>(1.0 / (1.0 - args.rate));
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const std::uint64_t first = args.rate > 0 ? rowStart(args, r) : 0;
         for (std::int64_t c = 0; c < args.columns; ++c) {
             const std::int64_t i = r * args.columns + c;
-            const T value = args.branch[i] + (args.bias != nullptr ? args.bias[c] : T(0));
+            const W value = widen(args.branch[i]) + (args.bias != nullptr ? widen(args.bias[c]) : W(0));
             const bool keep = kept(args, first + static_cast<std::uint64_t>(c));
-            args.out[i] = args.residual[i] + (keep ? value * scale : T(0));
+            args.out[i] = narrow<T>(widen(args.residual[i]) + (keep ? value * scale : W(0)));
         }
     }
 }
 
 template <class T> void Dropout<T>::host(const Args& args) {
-    const T scale = static_cast<T>(1.0 / (1.0 - args.rate));
+    using W = Wide<T>;
+    const W scale = static_cast<W>(1.0 / (1.0 - args.rate));
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const std::uint64_t first = rowStart(args, r);
         for (std::int64_t c = 0; c < args.columns; ++c) {
             const std::int64_t i = r * args.columns + c;
-            args.out[i] = kept(args, first + static_cast<std::uint64_t>(c)) ? args.x[i] * scale : T(0);
+            const bool keep = kept(args, first + static_cast<std::uint64_t>(c));
+            args.out[i] = narrow<T>(keep ? widen(args.x[i]) * scale : W(0));
         }
     }
 }
 
-template struct BiasDropoutAdd<float>;
-template struct BiasDropoutAdd<double>;
-template struct Dropout<float>;
-template struct Dropout<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct BiasDropoutAdd<T>;                                                                       \
+    template struct Dropout<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

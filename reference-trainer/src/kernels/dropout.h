@@ -12,7 +12,6 @@ namespace gdt::kernels {
 // than the replay before. Row r of the buffers is row firstRow + r of this rank's part of the sequence.
 template <class T> struct BiasDropoutAdd {
     static constexpr const char* kName = nameOf<"bias_dropout_add", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* residual;
         const T* branch;
@@ -31,7 +30,6 @@ template <class T> struct BiasDropoutAdd {
 // out = keep(x) / (1 - rate), and so its own backward pass; out may be x.
 template <class T> struct Dropout {
     static constexpr const char* kName = nameOf<"dropout", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         T* out;

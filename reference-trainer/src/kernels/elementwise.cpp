@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/elementwise.h"
 
+#include "kernels/number.h"
 #include "kernels/rng.h"
 
 #include <algorithm>
@@ -23,25 +24,28 @@ template <class T> T fastTanh(T x) {
 } // namespace
 
 template <class T> void GeluForward<T>::host(const Args& args) {
+    using W = Wide<T>;
     for (std::int64_t i = 0; i < args.count; ++i) {
-        const T x = args.x[i];
-        const T inner = T(kSqrt2OverPi) * (x + T(kCubic) * x * x * x);
-        args.out[i] = T(0.5) * x * (T(1) + fastTanh(inner));
+        const W x = widen(args.x[i]);
+        const W inner = W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x);
+        args.out[i] = narrow<T>(W(0.5) * x * (W(1) + fastTanh(inner)));
     }
 }
 
 template <class T> void GeluBackward<T>::host(const Args& args) {
+    using W = Wide<T>;
     for (std::int64_t i = 0; i < args.count; ++i) {
-        const T x = args.x[i];
-        const T t = fastTanh(T(kSqrt2OverPi) * (x + T(kCubic) * x * x * x));
-        const T inner = T(kSqrt2OverPi) * (T(1) + T(3 * kCubic) * x * x);
-        args.dx[i] = args.dout[i] * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner);
+        const W x = widen(args.x[i]);
+        const W t = fastTanh(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x));
+        const W inner = W(kSqrt2OverPi) * (W(1) + W(3 * kCubic) * x * x);
+        const W slope = W(0.5) * (W(1) + t) + W(0.5) * x * (W(1) - t * t) * inner;
+        args.dx[i] = narrow<T>(widen(args.dout[i]) * slope);
     }
 }
 
 template <class T> void ResidualAdd<T>::host(const Args& args) {
     for (std::int64_t i = 0; i < args.count; ++i) {
-        args.out[i] = args.a[i] + args.b[i];
+        args.out[i] = narrow<T>(widen(args.a[i]) + widen(args.b[i]));
     }
 }
 
@@ -49,13 +53,13 @@ template <class T> void BiasBackward<T>::host(const Args& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const T* dy = args.dy + r * args.columns;
         for (std::int64_t j = 0; j < args.columns; ++j) {
-            args.dbias[j] += dy[j];
+            args.dbias[j] += widen(dy[j]);
         }
     }
 }
 
 template <class T> void RoundValues<T>::host(const Args& args) {
-    std::copy(args.x, args.x + args.count, args.out);
+    std::transform(args.x, args.x + args.count, args.out, narrow<T>);
 }
 
 template <class T> void InitNormal<T>::host(const Args& args) {
@@ -63,22 +67,19 @@ template <class T> void InitNormal<T>::host(const Args& args) {
         const std::int64_t offset
             = args.columns == 0 ? i : i / args.columns * args.globalColumns + i % args.columns;
         const std::uint64_t index = args.firstIndex + static_cast<std::uint64_t>(offset);
-        args.values[i]
-            = static_cast<T>(args.mean + args.deviation * randomNormal(args.seed, args.parameter, index));
+        const double value = args.mean + args.deviation * randomNormal(args.seed, args.parameter, index);
+        args.values[i] = narrow<T>(static_cast<Wide<T>>(value));
     }
 }
 
-template struct GeluForward<float>;
-template struct GeluForward<double>;
-template struct GeluBackward<float>;
-template struct GeluBackward<double>;
-template struct ResidualAdd<float>;
-template struct ResidualAdd<double>;
-template struct BiasBackward<float>;
-template struct BiasBackward<double>;
-template struct RoundValues<float>;
-template struct RoundValues<double>;
-template struct InitNormal<float>;
-template struct InitNormal<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct GeluForward<T>;                                                                          \
+    template struct GeluBackward<T>;                                                                         \
+    template struct ResidualAdd<T>;                                                                          \
+    template struct BiasBackward<T>;                                                                         \
+    template struct RoundValues<T>;                                                                          \
+    template struct InitNormal<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

@@ -8,7 +8,6 @@ namespace gdt::kernels {
 // out = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the tanh form of GPT-2.
 template <class T> struct GeluForward {
     static constexpr const char* kName = nameOf<"gelu_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         T* out;
@@ -20,7 +19,6 @@ template <class T> struct GeluForward {
 // dx = dout * gelu'(x); dx may be dout.
 template <class T> struct GeluBackward {
     static constexpr const char* kName = nameOf<"gelu_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* dout;
@@ -33,7 +31,6 @@ template <class T> struct GeluBackward {
 // out = a + b.
 template <class T> struct ResidualAdd {
     static constexpr const char* kName = nameOf<"residual_add", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* a;
         const T* b;
@@ -46,7 +43,6 @@ template <class T> struct ResidualAdd {
 // dbias[j] += sum over rows of dy[row,j], rows in order.
 template <class T> struct BiasBackward {
     static constexpr const char* kName = nameOf<"bias_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* dy;
         Wide<T>* dbias;
@@ -58,7 +54,6 @@ template <class T> struct BiasBackward {
 // out[i] = x[i], rounded to nearest where T is the narrower type.
 template <class T> struct RoundValues {
     static constexpr const char* kName = nameOf<"round_values", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const Wide<T>* x;
         T* out;
@@ -71,7 +66,6 @@ template <class T> struct RoundValues {
 // counter, so a shard of a parameter gets exactly the numbers of its part of the whole.
 template <class T> struct InitNormal {
     static constexpr const char* kName = nameOf<"init_normal", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* values;
         std::int64_t count;

@@ -8,7 +8,6 @@ namespace gdt::kernels {
 // out[row,:] = table[tokens[row],:].
 template <class T> struct EmbeddingForward {
     static constexpr const char* kName = nameOf<"embedding_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
         const T* table;
@@ -22,7 +21,6 @@ template <class T> struct EmbeddingForward {
 // order.
 template <class T> struct EmbeddingBackward {
     static constexpr const char* kName = nameOf<"embedding_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
         const T* dout;
@@ -38,7 +36,6 @@ template <class T> struct EmbeddingBackward {
 // backward (the inverse rotation is the transpose, so the same kernel carries the gradient).
 template <class T> struct Rotary {
     static constexpr const char* kName = nameOf<"rotary", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* qkv;
         std::int64_t seqLen, batch, heads, headSize;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm.h"
 
+#include "kernels/number.h"
+
+#include <vector>
+
 #if GDT_OPENBLAS
 #include <cblas.h>
 #endif
@@ -51,22 +55,63 @@ template <class T> void multiply(const typename Gemm<T>::Args& g) {
 
 #endif
 
+// The matrix of `rows` rows, widened, with the leading dimension it has.
+template <class T>
+std::vector<float> widened(const T* values, std::int64_t rows, std::int64_t leading, std::int64_t columns) {
+    std::vector<float> wide(static_cast<std::size_t>((rows - 1) * leading + columns));
+    for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+            wide[static_cast<std::size_t>(r * leading + c)] = widen(values[r * leading + c]);
+        }
+    }
+    return wide;
+}
+
+template <class W, class B>
+void addBias(W* c, const B* bias, std::int64_t m, std::int64_t n, std::int64_t ldc) {
+    for (std::int64_t i = 0; bias != nullptr && i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+            c[i * ldc + j] += widen(bias[j]);
+        }
+    }
+}
+
+// As tensor cores do it: narrow factors, sums in float, one rounding at the end.
+template <class T, class C> void multiplyNarrow(const typename Gemm<T, C>::Args& g) {
+    const std::vector<float> a = widened(g.a, g.transposeA ? g.k : g.m, g.lda, g.transposeA ? g.m : g.k);
+    const std::vector<float> b = widened(g.b, g.transposeB ? g.n : g.k, g.ldb, g.transposeB ? g.k : g.n);
+    std::vector<float> c;
+    if (g.beta != 0 || std::is_same_v<C, float>) {
+        c = widened(g.c, g.m, g.ldc, g.n);
+    } else {
+        c.resize(static_cast<std::size_t>((g.m - 1) * g.ldc + g.n));
+    }
+    multiply<float>({a.data(), b.data(), c.data(), nullptr, g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.alpha,
+        g.beta, g.transposeA, g.transposeB});
+    addBias(c.data(), g.bias, g.m, g.n, g.ldc);
+    for (std::int64_t i = 0; i < g.m; ++i) {
+        for (std::int64_t j = 0; j < g.n; ++j) {
+            g.c[i * g.ldc + j] = narrow<C>(c[static_cast<std::size_t>(i * g.ldc + j)]);
+        }
+    }
+}
+
 } // namespace
 
 template <class T, class C> void Gemm<T, C>::host(const Args& args) {
-    multiply<T>(args);
-    if (args.bias == nullptr) {
-        return;
-    }
-    for (std::int64_t i = 0; i < args.m; ++i) {
-        T* c = args.c + i * args.ldc;
-        for (std::int64_t j = 0; j < args.n; ++j) {
-            c[j] += args.bias[j];
-        }
+    if constexpr (isNarrow<T>) {
+        multiplyNarrow<T, C>(args);
+    } else {
+        multiply<T>(args);
+        addBias(args.c, args.bias, args.m, args.n, args.ldc);
     }
 }
 
 template struct Gemm<float>;
 template struct Gemm<double>;
+template struct Gemm<BFloat16>;
+template struct Gemm<Float16>;
+template struct Gemm<BFloat16, float>;
+template struct Gemm<Float16, float>;
 
 } // namespace gdt::kernels

@@ -12,7 +12,6 @@ namespace gdt::kernels {
 template <class T, class C = T> struct Gemm {
     static_assert(std::is_same_v<C, T> || std::is_same_v<C, Wide<T>>);
     static constexpr const char* kName = std::is_same_v<C, T> ? nameOf<"gemm", T>() : nameOf<"gemm", T, C>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* a;
         const T* b;

@@ -27,8 +27,9 @@ template <class T> inline constexpr bool isNarrow = std::is_same_v<T, BFloat16> 
 
 template <class T> using Wide = std::conditional_t<isNarrow<T>, float, T>;
 
-/// The host computes in float and double only.
-template <class T> inline constexpr bool onHost = std::is_same_v<T, Wide<T>>;
+/// Calls a macro with each element type.
+#define GDT_FOR_EACH_FORMAT(MACRO)                                                                           \
+    MACRO(float) MACRO(double) MACRO(::gdt::kernels::BFloat16) MACRO(::gdt::kernels::Float16)
 
 /// The end of a kernel's name for its number format.
 template <class T> constexpr std::string_view formatSuffix() {

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/norm.h"
 
+#include "kernels/number.h"
+
 #include <cmath>
 
 namespace gdt::kernels {
 
 template <class T> void LayerNormForward<T>::host(const Args& args) {
-    const T n = static_cast<T>(args.hidden);
+    using W = Wide<T>;
+    const W n = static_cast<W>(args.hidden);
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const T* x = args.x + r * args.hidden;
-        T sum = 0;
+        W sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            sum += x[i];
+            sum += widen(x[i]);
         }
-        const T mean = sum / n;
-        T squares = 0;
+        const W mean = sum / n;
+        W squares = 0;
 #pragma omp simd reduction(+ : squares)
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            squares += (x[i] - mean) * (x[i] - mean);
+            squares += (widen(x[i]) - mean) * (widen(x[i]) - mean);
         }
-        const T rstd = T(1) / std::sqrt(squares / n + args.epsilon);
+        const W rstd = W(1) / std::sqrt(squares / n + args.epsilon);
         T* out = args.out + r * args.hidden;
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            out[i] = (x[i] - mean) * rstd * args.gain[i] + args.bias[i];
+            out[i] = narrow<T>((widen(x[i]) - mean) * rstd * widen(args.gain[i]) + widen(args.bias[i]));
         }
         args.mean[r] = mean;
         args.rstd[r] = rstd;
@@ -31,75 +34,80 @@ template <class T> void LayerNormForward<T>::host(const Args& args) {
 }
 
 template <class T> void LayerNormBackward<T>::host(const Args& args) {
-    const T n = static_cast<T>(args.hidden);
+    using W = Wide<T>;
+    const W n = static_cast<W>(args.hidden);
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const T* x = args.x + r * args.hidden;
         const T* dout = args.dout + r * args.hidden;
-        const T mean = args.mean[r];
-        const T rstd = args.rstd[r];
-        T sum = 0;
-        T sumHat = 0;
+        const W mean = args.mean[r];
+        const W rstd = args.rstd[r];
+        W sum = 0;
+        W sumHat = 0;
 #pragma omp simd reduction(+ : sum, sumHat)
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            const T dhat = dout[i] * args.gain[i];
+            const W dhat = widen(dout[i]) * widen(args.gain[i]);
             sum += dhat;
-            sumHat += dhat * (x[i] - mean) * rstd;
+            sumHat += dhat * (widen(x[i]) - mean) * rstd;
         }
         T* dx = args.dx + r * args.hidden;
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            const T hat = (x[i] - mean) * rstd;
-            dx[i] += rstd * (dout[i] * args.gain[i] - sum / n - hat * sumHat / n);
-            args.dgain[i] += dout[i] * hat;
-            args.dbias[i] += dout[i];
+            const W hat = (widen(x[i]) - mean) * rstd;
+            const W d = widen(dout[i]);
+            const W change = rstd * (d * widen(args.gain[i]) - sum / n - hat * sumHat / n);
+            dx[i] = narrow<T>(widen(dx[i]) + change);
+            args.dgain[i] += d * hat;
+            args.dbias[i] += d;
         }
     }
 }
 
 template <class T> void RmsNormForward<T>::host(const Args& args) {
-    const T n = static_cast<T>(args.hidden);
+    using W = Wide<T>;
+    const W n = static_cast<W>(args.hidden);
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const T* x = args.x + r * args.hidden;
-        T squares = 0;
+        W squares = 0;
 #pragma omp simd reduction(+ : squares)
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            squares += x[i] * x[i];
+            squares += widen(x[i]) * widen(x[i]);
         }
-        const T rstd = T(1) / std::sqrt(squares / n + args.epsilon);
+        const W rstd = W(1) / std::sqrt(squares / n + args.epsilon);
         T* out = args.out + r * args.hidden;
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            out[i] = x[i] * rstd * args.gain[i];
+            out[i] = narrow<T>(widen(x[i]) * rstd * widen(args.gain[i]));
         }
         args.rstd[r] = rstd;
     }
 }
 
 template <class T> void RmsNormBackward<T>::host(const Args& args) {
-    const T n = static_cast<T>(args.hidden);
+    using W = Wide<T>;
+    const W n = static_cast<W>(args.hidden);
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const T* x = args.x + r * args.hidden;
         const T* dout = args.dout + r * args.hidden;
-        const T rstd = args.rstd[r];
-        T sumHat = 0;
+        const W rstd = args.rstd[r];
+        W sumHat = 0;
 #pragma omp simd reduction(+ : sumHat)
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            sumHat += dout[i] * args.gain[i] * x[i] * rstd;
+            sumHat += widen(dout[i]) * widen(args.gain[i]) * widen(x[i]) * rstd;
         }
         T* dx = args.dx + r * args.hidden;
         for (std::int64_t i = 0; i < args.hidden; ++i) {
-            const T hat = x[i] * rstd;
-            dx[i] += rstd * (dout[i] * args.gain[i] - hat * sumHat / n);
-            args.dgain[i] += dout[i] * hat;
+            const W hat = widen(x[i]) * rstd;
+            const W d = widen(dout[i]);
+            dx[i] = narrow<T>(widen(dx[i]) + rstd * (d * widen(args.gain[i]) - hat * sumHat / n));
+            args.dgain[i] += d * hat;
         }
     }
 }
 
-template struct LayerNormForward<float>;
-template struct LayerNormForward<double>;
-template struct LayerNormBackward<float>;
-template struct LayerNormBackward<double>;
-template struct RmsNormForward<float>;
-template struct RmsNormForward<double>;
-template struct RmsNormBackward<float>;
-template struct RmsNormBackward<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct LayerNormForward<T>;                                                                     \
+    template struct LayerNormBackward<T>;                                                                    \
+    template struct RmsNormForward<T>;                                                                       \
+    template struct RmsNormBackward<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

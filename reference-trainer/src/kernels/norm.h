@@ -9,7 +9,6 @@ namespace gdt::kernels {
 // mean[rows] and rstd[rows] are kept for the backward pass.
 template <class T> struct LayerNormForward {
     static constexpr const char* kName = nameOf<"layer_norm_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
@@ -26,7 +25,6 @@ template <class T> struct LayerNormForward {
 // dx += gradient: the residual branch has already left its share there. dgain and dbias accumulate.
 template <class T> struct LayerNormBackward {
     static constexpr const char* kName = nameOf<"layer_norm_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
@@ -44,7 +42,6 @@ template <class T> struct LayerNormBackward {
 // Root-mean-square norm: out = x * rstd * gain with rstd = 1 / sqrt(mean(x^2) + epsilon).
 template <class T> struct RmsNormForward {
     static constexpr const char* kName = nameOf<"rms_norm_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;
@@ -59,7 +56,6 @@ template <class T> struct RmsNormForward {
 // dx += gradient, dgain accumulates, as for the layer norm.
 template <class T> struct RmsNormBackward {
     static constexpr const char* kName = nameOf<"rms_norm_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* gain;

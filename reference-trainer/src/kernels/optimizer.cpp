@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/optimizer.h"
 
+#include "kernels/number.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -37,46 +39,67 @@ template <class T> void SumOfSquares<T>::host(const Args& args) {
 void ClipCoefficient::host(const Args& args) {
     optim::StepState& state = *args.state;
     state.gradNorm = std::sqrt(state.gradSquares) / state.lossScale;
+    state.overflow = args.skipsOverflow && !std::isfinite(state.gradSquares) ? 1 : 0;
     const bool clip = args.maxNorm > 0 && state.gradNorm > args.maxNorm;
     state.clipCoefficient = (clip ? args.maxNorm / state.gradNorm : 1.0) / state.lossScale;
 }
 
 template <class T> void AdamW<T>::host(const Args& args) {
+    using W = Wide<T>;
     const optim::StepState& state = *args.state;
-    if (state.updates == 0) {
-        std::fill(args.firstMoment, args.firstMoment + args.count, T(0));
-        std::fill(args.secondMoment, args.secondMoment + args.count, T(0));
+    if (state.overflow != 0) {
+        return;
     }
-    const T beta1 = static_cast<T>(args.beta1);
-    const T beta2 = static_cast<T>(args.beta2);
-    const T scale = static_cast<T>(state.clipCoefficient);
-    const T correction1 = static_cast<T>(1.0 / (1.0 - state.beta1Power));
-    const T correction2 = static_cast<T>(1.0 / (1.0 - state.beta2Power));
-    const T rate = static_cast<T>(state.learningRate);
-    const T keep = static_cast<T>(1.0 - state.learningRate * args.weightDecay);
-    const T epsilon = static_cast<T>(args.epsilon);
+    if (state.updates == 0) {
+        std::fill(args.firstMoment, args.firstMoment + args.count, W(0));
+        std::fill(args.secondMoment, args.secondMoment + args.count, W(0));
+    }
+    const W beta1 = static_cast<W>(args.beta1);
+    const W beta2 = static_cast<W>(args.beta2);
+    const W scale = static_cast<W>(state.clipCoefficient);
+    const W correction1 = static_cast<W>(1.0 / (1.0 - state.beta1Power));
+    const W correction2 = static_cast<W>(1.0 / (1.0 - state.beta2Power));
+    const W rate = static_cast<W>(state.learningRate);
+    const W keep = static_cast<W>(1.0 - state.learningRate * args.weightDecay);
+    const W epsilon = static_cast<W>(args.epsilon);
     for (std::int64_t i = 0; i < args.count; ++i) {
-        const T g = args.gradients[i] * scale;
-        const T m = beta1 * args.firstMoment[i] + (T(1) - beta1) * g;
-        const T v = beta2 * args.secondMoment[i] + (T(1) - beta2) * g * g;
+        const W g = args.gradients[i] * scale;
+        const W m = beta1 * args.firstMoment[i] + (W(1) - beta1) * g;
+        const W v = beta2 * args.secondMoment[i] + (W(1) - beta2) * g * g;
         args.firstMoment[i] = m;
         args.secondMoment[i] = v;
         args.parameters[i]
             = keep * args.parameters[i] - rate * (m * correction1) / (std::sqrt(v * correction2) + epsilon);
+        if (args.rounded != nullptr) {
+            args.rounded[i] = narrow<T>(args.parameters[i]);
+        }
     }
 }
 
 void FinishStep::host(const Args& args) {
     optim::StepState& state = *args.state;
-    state.history[state.step % optim::StepState::kHistory] = {state.loss, state.gradNorm, state.learningRate};
+    state.history[state.step % optim::StepState::kHistory]
+        = {state.loss, state.gradNorm, state.learningRate, state.lossScale, state.overflow};
     state.loss = 0;
     ++state.step;
-    ++state.updates;
+    state.updates += 1 - state.overflow;
+    if (args.scaleWindow == 0) {
+        return;
+    }
+    if (state.overflow != 0) {
+        state.lossScale = std::max(1.0, state.lossScale / 2);
+        state.goodSteps = 0;
+    } else if (++state.goodSteps == args.scaleWindow) {
+        state.lossScale = std::min(kMostLossScale, state.lossScale * 2);
+        state.goodSteps = 0;
+    }
 }
 
 template struct SumOfSquares<float>;
 template struct SumOfSquares<double>;
 template struct AdamW<float>;
 template struct AdamW<double>;
+template struct AdamW<BFloat16>;
+template struct AdamW<Float16>;
 
 } // namespace gdt::kernels

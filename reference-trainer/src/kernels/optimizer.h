@@ -22,7 +22,6 @@ struct LearningRateSchedule {
 // state->gradSquares = (or, with `add`, +=) sum of squares of all gradients, in double and in index order.
 template <class T> struct SumOfSquares {
     static constexpr const char* kName = nameOf<"sum_of_squares", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* values;
         optim::StepState* state;
@@ -33,12 +32,15 @@ template <class T> struct SumOfSquares {
 };
 
 // gradNorm = sqrt(gradSquares) / lossScale; clipCoefficient = min(1, maxNorm / gradNorm) / lossScale.
-// maxNorm <= 0 switches clipping off.
+// maxNorm <= 0 switches clipping off. With skipsOverflow, gradients that are not finite set state->overflow:
+// the kernels after this one then change neither parameters nor moments. No host looks at it, so a replayed
+// step decides anew.
 struct ClipCoefficient {
     static constexpr const char* kName = "clip_coefficient";
     struct Args {
         optim::StepState* state;
         double maxNorm;
+        bool skipsOverflow = false;
     };
     static void host(const Args& args);
 };
@@ -46,10 +48,9 @@ struct ClipCoefficient {
 // AdamW (Loshchilov, Hutter 2019) with decoupled weight decay; gradient multiplier, rate and powers come from
 // the step state. While state->updates is 0 the moments count as zero, whatever their memory holds. Where T
 // is narrow, `parameters` is the wide master copy and `rounded` what the model computes with; else rounded is
-// null.
+// null. Does nothing when state->overflow is set.
 template <class T> struct AdamW {
     static constexpr const char* kName = nameOf<"adamw", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         Wide<T>* parameters;
         const Wide<T>* gradients;
@@ -63,11 +64,16 @@ template <class T> struct AdamW {
     static void host(const Args& args);
 };
 
-// Files loss, norm and rate under history[step % kHistory], clears the loss and counts the step.
+// Files the step's record under history[step % kHistory], clears the loss and counts the step. With a
+// scaleWindow the loss scale is dynamic: an overflow halves it, down to 1, and so many steps without one
+// double it, up to kMostLossScale.
+inline constexpr double kMostLossScale = 0x1p32;
+
 struct FinishStep {
     static constexpr const char* kName = "finish_step";
     struct Args {
         optim::StepState* state;
+        std::int64_t scaleWindow = 0;
     };
     static void host(const Args& args);
 };

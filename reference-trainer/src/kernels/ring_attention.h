@@ -13,7 +13,6 @@ namespace gdt::kernels {
 // form out += sigmoid(new - old) * (block - out), else both start here.
 template <class T> struct RingAttentionForward {
     static constexpr const char* kName = nameOf<"ring_attention_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* q;
         const T* kv;
@@ -36,7 +35,6 @@ template <class T> struct RingAttentionForward {
 // headSize]. logSums are the final ones; rowSums[batch, heads, ...] the sums of dout * out of each row.
 template <class T> struct RingAttentionBackward {
     static constexpr const char* kName = nameOf<"ring_attention_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* q;
         const T* kv;
@@ -61,7 +59,6 @@ template <class T> struct RingAttentionBackward {
 // rowSums[batch, heads, seqLen] = sum over a head's columns of dout * out.
 template <class T> struct AttentionRowSums {
     static constexpr const char* kName = nameOf<"attention_row_sums", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* out;
         const T* dout;

@@ -44,9 +44,10 @@ template <class T> void SwigluBackward<T>::host(const Args& args) {
     }
 }
 
-template struct SwigluForward<float>;
-template struct SwigluForward<double>;
-template struct SwigluBackward<float>;
-template struct SwigluBackward<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct SwigluForward<T>;                                                                        \
+    template struct SwigluBackward<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

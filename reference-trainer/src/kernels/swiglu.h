@@ -9,7 +9,6 @@ namespace gdt::kernels {
 // with silu(x) = x / (1 + exp(-x)).
 template <class T> struct SwigluForward {
     static constexpr const char* kName = nameOf<"swiglu_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         T* out;
@@ -21,7 +20,6 @@ template <class T> struct SwigluForward {
 // dx[rows, 2 * width] from dout[rows, width].
 template <class T> struct SwigluBackward {
     static constexpr const char* kName = nameOf<"swiglu_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* x;
         const T* dout;

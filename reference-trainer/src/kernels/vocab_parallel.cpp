@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/vocab_parallel.h"
 
+#include "kernels/number.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +23,7 @@ template <class T> void VocabEmbeddingForward<T>::host(const Args& args) {
         T* to = args.out + r * args.hidden;
         const std::int64_t index = place(args.tokens[r], args.firstToken, args.vocab);
         if (index < 0) {
-            std::fill(to, to + args.hidden, T(0));
+            std::fill(to, to + args.hidden, T{});
         } else {
             std::copy_n(args.table + index * args.hidden, args.hidden, to);
         }
@@ -32,7 +34,7 @@ template <class T> void VocabEmbeddingBackward<T>::host(const Args& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const std::int64_t index = place(args.tokens[r], args.firstToken, args.vocab);
         for (std::int64_t i = 0; index >= 0 && i < args.hidden; ++i) {
-            args.dtable[index * args.hidden + i] += args.dout[r * args.hidden + i];
+            args.dtable[index * args.hidden + i] += widen(args.dout[r * args.hidden + i]);
         }
     }
 }
@@ -40,7 +42,11 @@ template <class T> void VocabEmbeddingBackward<T>::host(const Args& args) {
 template <class T> void VocabMaximum<T>::host(const Args& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         const T* row = args.logits + r * args.vocab;
-        args.maxima[r] = *std::max_element(row, row + args.vocab);
+        Wide<T> most = widen(row[0]);
+        for (std::int64_t j = 1; j < args.vocab; ++j) {
+            most = std::max(most, widen(row[j]));
+        }
+        args.maxima[r] = most;
     }
 }
 
@@ -51,9 +57,9 @@ template <class T> void VocabSums<T>::host(const Args& args) {
         const std::int64_t target = place(args.targets[r], args.firstToken, args.vocab);
         Wide<T> total = 0;
         for (std::int64_t j = 0; j < args.vocab; ++j) {
-            total += std::exp(row[j] - maximum);
+            total += std::exp(widen(row[j]) - maximum);
         }
-        args.sums[r] = target < 0 ? Wide<T>(0) : row[target] - maximum;
+        args.sums[r] = target < 0 ? Wide<T>(0) : widen(row[target]) - maximum;
         args.sums[args.rows + r] = total;
     }
 }
@@ -67,23 +73,19 @@ template <class T> void VocabCrossEntropy<T>::host(const Args& args) {
         const std::int64_t target = place(args.targets[r], args.firstToken, args.vocab);
         args.losses[r] = std::log(total) - args.sums[r];
         for (std::int64_t j = 0; j < args.vocab; ++j) {
-            row[j] = std::exp(row[j] - maximum) * (scale / total);
-        }
-        if (target >= 0) {
-            row[target] -= scale;
+            const Wide<T> share = std::exp(widen(row[j]) - maximum) * (scale / total);
+            row[j] = narrow<T>(j == target ? share - scale : share);
         }
     }
 }
 
-template struct VocabEmbeddingForward<float>;
-template struct VocabEmbeddingForward<double>;
-template struct VocabEmbeddingBackward<float>;
-template struct VocabEmbeddingBackward<double>;
-template struct VocabMaximum<float>;
-template struct VocabMaximum<double>;
-template struct VocabSums<float>;
-template struct VocabSums<double>;
-template struct VocabCrossEntropy<float>;
-template struct VocabCrossEntropy<double>;
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template struct VocabEmbeddingForward<T>;                                                                \
+    template struct VocabEmbeddingBackward<T>;                                                               \
+    template struct VocabMaximum<T>;                                                                         \
+    template struct VocabSums<T>;                                                                            \
+    template struct VocabCrossEntropy<T>;
+GDT_FOR_EACH_FORMAT(GDT_INSTANTIATE)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels

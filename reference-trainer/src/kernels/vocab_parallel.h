@@ -10,7 +10,6 @@ namespace gdt::kernels {
 // out[row,:] = table[tokens[row] - firstToken,:], or 0 for a token of another rank.
 template <class T> struct VocabEmbeddingForward {
     static constexpr const char* kName = nameOf<"vocab_embedding_forward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
         const T* table;
@@ -23,7 +22,6 @@ template <class T> struct VocabEmbeddingForward {
 // dtable[tokens[row] - firstToken,:] += dout[row,:] for own tokens, rows in order.
 template <class T> struct VocabEmbeddingBackward {
     static constexpr const char* kName = nameOf<"vocab_embedding_backward", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const std::int32_t* tokens;
         const T* dout;
@@ -36,7 +34,6 @@ template <class T> struct VocabEmbeddingBackward {
 // maxima[row] = largest of this rank's logits.
 template <class T> struct VocabMaximum {
     static constexpr const char* kName = nameOf<"vocab_maximum", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* logits;
         Wide<T>* maxima;
@@ -49,7 +46,6 @@ template <class T> struct VocabMaximum {
 // holds it; sums[rows + row] = sum of exp(logit - maximum).
 template <class T> struct VocabSums {
     static constexpr const char* kName = nameOf<"vocab_sums", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         const T* logits;
         const std::int32_t* targets;
@@ -64,7 +60,6 @@ template <class T> struct VocabSums {
 // their gradient (softmax - onehot) * weight * state->lossScale.
 template <class T> struct VocabCrossEntropy {
     static constexpr const char* kName = nameOf<"vocab_cross_entropy", T>();
-    static constexpr bool kOnHost = onHost<T>;
     struct Args {
         T* logits;
         const std::int32_t* targets;

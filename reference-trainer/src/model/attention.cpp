@@ -257,5 +257,6 @@ template <class T> void Attention<T>::backwardSteps(StepList& list) {
 template class Attention<float>;
 template class Attention<double>;
 template class Attention<kernels::BFloat16>;
+template class Attention<kernels::Float16>;
 
 } // namespace gdt::model

@@ -145,5 +145,6 @@ Status Branch<T>::finishBackward(
 template class Branch<float>;
 template class Branch<double>;
 template class Branch<kernels::BFloat16>;
+template class Branch<kernels::Float16>;
 
 } // namespace gdt::model

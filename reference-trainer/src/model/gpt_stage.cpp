@@ -200,5 +200,6 @@ template <class T> Status GptStage<T>::betweenReplays(LayerHooks& hooks, runtime
 template class GptStage<float>;
 template class GptStage<double>;
 template class GptStage<kernels::BFloat16>;
+template class GptStage<kernels::Float16>;
 
 } // namespace gdt::model

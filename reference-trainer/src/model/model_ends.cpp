@@ -246,8 +246,10 @@ template <class T> Status HeadEnd<T>::weightGradient(const Pass& pass, const Slo
 template class EmbeddingEnd<float>;
 template class EmbeddingEnd<double>;
 template class EmbeddingEnd<kernels::BFloat16>;
+template class EmbeddingEnd<kernels::Float16>;
 template class HeadEnd<float>;
 template class HeadEnd<double>;
 template class HeadEnd<kernels::BFloat16>;
+template class HeadEnd<kernels::Float16>;
 
 } // namespace gdt::model

@@ -287,5 +287,6 @@ template <class T> Status TransformerLayer<T>::betweenReplays(LayerHooks& hooks,
 template class TransformerLayer<float>;
 template class TransformerLayer<double>;
 template class TransformerLayer<kernels::BFloat16>;
+template class TransformerLayer<kernels::Float16>;
 
 } // namespace gdt::model

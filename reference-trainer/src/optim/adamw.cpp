@@ -93,7 +93,8 @@ template <class T> Status AdamWOptimizer<T>::norm(runtime::Stream& stream) {
         GDT_TRY(m_ranks.norm->allReduce(&m_state->gradSquares, &m_state->gradSquares, 1,
             comm::DataType::Float64, comm::ReduceOp::Sum, stream));
     }
-    return stream.template launch<kernels::ClipCoefficient>(gridFor(1), {m_state, m_config.clipNorm});
+    return stream.template launch<kernels::ClipCoefficient>(
+        gridFor(1), {m_state, m_config.clipNorm, m_config.scaleWindow > 0});
 }
 
 template <class T>
@@ -134,11 +135,12 @@ template <class T> Status AdamWOptimizer<T>::issue(runtime::Stream& stream) {
     GDT_TRY(update(stream, m_layout.decayedCount(), m_layout.count(), 0.0));
     GDT_TRY(gatherShards(stream));
     GDT_TRY(stream.memsetAsync(m_gradients, 0, static_cast<std::size_t>(m_layout.count()) * sizeof(Wide)));
-    return stream.template launch<kernels::FinishStep>(gridFor(1), {m_state});
+    return stream.template launch<kernels::FinishStep>(gridFor(1), {m_state, m_config.scaleWindow});
 }
 
 template class AdamWOptimizer<float>;
 template class AdamWOptimizer<double>;
 template class AdamWOptimizer<kernels::BFloat16>;
+template class AdamWOptimizer<kernels::Float16>;
 
 } // namespace gdt::optim

@@ -17,6 +17,8 @@ struct OptimizerConfig {
     double epsilon = 1e-8;
     double weightDecay = 0.01;
     double clipNorm = 1.0;
+    double lossScale = 1.0; ///< at first
+    std::int64_t scaleWindow = 0; ///< 0: it stays so; else see kernels::FinishStep
     std::int64_t warmupSteps = 20;
     std::int64_t decaySteps = 200;
 };

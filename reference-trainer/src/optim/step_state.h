@@ -10,6 +10,8 @@ struct StepRecord {
     double loss;
     double gradNorm;
     double learningRate;
+    double lossScale;
+    std::int64_t skipped; // 1: the gradients were not finite and changed nothing
 };
 
 // Every number that changes from step to step, held in device memory. Kernels get a pointer to it, never a
@@ -24,6 +26,8 @@ struct StepState {
     double beta1Power; // beta1^(updates + 1), for Adam's bias correction
     double beta2Power;
     double lossScale; // gradients are multiplied by it
+    std::int64_t goodSteps; // since it changed, see FinishStep
+    std::int64_t overflow; // 1: the gradients of the step in progress are not finite, nothing is updated
     double loss; // mean over the tokens of the step so far, summed over micro-batches
     double gradSquares; // sum of squares of the scaled gradients
     double gradNorm; // unscaled

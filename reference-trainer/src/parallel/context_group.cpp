@@ -50,5 +50,7 @@ template Status ContextGroup::exchange<float>(Stream&, const float*, float*, std
 template Status ContextGroup::exchange<double>(Stream&, const double*, double*, std::int64_t) const;
 template Status ContextGroup::exchange<kernels::BFloat16>(
     Stream&, const kernels::BFloat16*, kernels::BFloat16*, std::int64_t) const;
+template Status ContextGroup::exchange<kernels::Float16>(
+    Stream&, const kernels::Float16*, kernels::Float16*, std::int64_t) const;
 
 } // namespace gdt::parallel

@@ -41,6 +41,7 @@ Status TensorGroup::scatter(Stream& stream, const T* whole, T* shard, std::int64
 GDT_INSTANTIATE(float)
 GDT_INSTANTIATE(double)
 GDT_INSTANTIATE(kernels::BFloat16)
+GDT_INSTANTIATE(kernels::Float16)
 #undef GDT_INSTANTIATE
 
 } // namespace gdt::parallel

@@ -48,6 +48,8 @@ private:
 template <class T> constexpr comm::DataType wireType() {
     if constexpr (std::is_same_v<T, kernels::BFloat16>) {
         return comm::DataType::BFloat16;
+    } else if constexpr (std::is_same_v<T, kernels::Float16>) {
+        return comm::DataType::Float16;
     } else {
         return sizeof(T) == 8 ? comm::DataType::Float64 : comm::DataType::Float32;
     }

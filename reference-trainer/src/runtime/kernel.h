@@ -33,7 +33,7 @@ struct KernelInfo {
     std::uint32_t argumentBytes = 0;
     std::uint32_t fieldCount = 0;
     const ParameterField* fields = nullptr;
-    void (*host)(const void* arguments) = nullptr; ///< null when the host has no version
+    void (*host)(const void* arguments) = nullptr;
     mutable std::atomic<const void*> launcher{nullptr}; ///< the CUDA backend's, found at the first launch
 };
 
@@ -124,13 +124,6 @@ template <class T> auto layoutOf(const T& object) {
 #undef GDT_A16
 #undef GDT_A24
 
-template <class K> constexpr bool onHost() {
-    if constexpr (requires { K::kOnHost; })
-        return K::kOnHost;
-    else
-        return true;
-}
-
 template <class K> void runOnHost(const void* arguments) {
     typename K::Args copy;
     std::memcpy(&copy, arguments, sizeof(copy));
@@ -139,19 +132,16 @@ template <class K> void runOnHost(const void* arguments) {
 
 template <class K> const KernelInfo& makeKernelInfo() {
     using Args = typename K::Args;
-    void (*host)(const void*) = nullptr;
-    if constexpr (onHost<K>())
-        host = runOnHost<K>;
     static const auto fields = layoutOf(Args{});
     static const KernelInfo info{K::kName, static_cast<std::uint32_t>(sizeof(Args)),
-        static_cast<std::uint32_t>(fields.size()), fields.data(), host, {}};
+        static_cast<std::uint32_t>(fields.size()), fields.data(), runOnHost<K>, {}};
     return info;
 }
 
 } // namespace detail
 
-/// A kernel: a name, a plain argument struct (pointers and scalars, no arrays), and the host implementation,
-/// which is not used where K::kOnHost exists and is false. The CUDA backend finds its version by the name.
+/// A kernel: a name, a plain argument struct (pointers and scalars, no arrays), and the host implementation.
+/// The CUDA backend finds its version by the name.
 /// The struct is copied at launch or capture, which freezes scalars and pointers exactly as a CUDA launch
 /// does.
 template <class K>

@@ -129,5 +129,6 @@ template <class T> Status CycleRegion<T>::message(const Instruction& instruction
 template class CycleRegion<float>;
 template class CycleRegion<double>;
 template class CycleRegion<kernels::BFloat16>;
+template class CycleRegion<kernels::Float16>;
 
 } // namespace gdt::train

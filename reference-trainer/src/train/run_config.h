@@ -17,10 +17,10 @@
 
 namespace gdt::train {
 
-enum class ElementType { F32, F64, BF16, TF32 };
+enum class ElementType { F32, F64, BF16, TF32, F16 };
 
 [[nodiscard]] constexpr const char* elementName(ElementType type) {
-    constexpr const char* kNames[] = {"fp32", "fp64", "bf16", "tf32"};
+    constexpr const char* kNames[] = {"fp32", "fp64", "bf16", "tf32", "fp16"};
     return kNames[static_cast<int>(type)];
 }
 

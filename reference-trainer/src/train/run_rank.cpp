@@ -110,6 +110,8 @@ int runRank(const RunConfig& wanted, int rank) {
         return train<double>(config, ranks, communicators);
     case ElementType::BF16:
         return train<kernels::BFloat16>(config, ranks, communicators);
+    case ElementType::F16:
+        return train<kernels::Float16>(config, ranks, communicators);
     case ElementType::F32:
     case ElementType::TF32:
         break;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -39,6 +40,11 @@ const char* modeName(graphs::GraphMode mode) {
         return "auto";
     }
     return "unknown";
+}
+
+// JSON has no other numbers than finite ones.
+std::string number(double value) {
+    return std::isfinite(value) ? fmt::format("{:.17g}", value) : "null";
 }
 
 } // namespace
@@ -171,9 +177,12 @@ void RunReport::finished(const std::vector<optim::StepRecord>& records) {
     for (const optim::StepRecord& record : records) {
         const auto step = static_cast<std::size_t>(m_done++);
         m_losses.push_back(record.loss);
+        const std::string scale = m_config.optimizer.scaleWindow == 0
+            ? std::string()
+            : fmt::format(R"(,"loss_scale":{:.17g},"skipped":{})", record.lossScale, record.skipped != 0);
         logLine(fmt::format(
-            R"({{"event":"step","step":{},"loss":{:.17g},"grad_norm":{:.17g},"rate":{:.17g},"run":"{}"}})",
-            step, record.loss, record.gradNorm, record.learningRate,
+            R"({{"event":"step","step":{},"loss":{},"grad_norm":{},"rate":{:.17g}{},"run":"{}"}})", step,
+            number(record.loss), number(record.gradNorm), record.learningRate, scale,
             kindName(m_kinds.at(step - static_cast<std::size_t>(m_first)))));
     }
     progress(records.back(), static_cast<std::int64_t>(records.size()));
@@ -200,9 +209,12 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     const std::string utilisation = m_utilisationPerToken > 0
         ? fmt::format("  MFU {:.1f} %", 100.0 * m_utilisationPerToken * rate)
         : std::string();
-    fmt::print("{}step {:5}/{}  loss {:.{}f}{}  norm {:.3f}  {:.0f} tokens/s{}  {}\n",
+    const std::string scale = m_config.optimizer.scaleWindow == 0
+        ? std::string()
+        : fmt::format("  scale {:.0f}{}", last.lossScale, last.skipped != 0 ? ", update skipped" : "");
+    fmt::print("{}step {:5}/{}  loss {:.{}f}{}  norm {:.3f}{}  {:.0f} tokens/s{}  {}\n",
         m_config.modelledComm ? "MODELLED " : "", m_done, m_config.steps, last.loss, digits, entropy,
-        last.gradNorm, rate, utilisation,
+        last.gradNorm, scale, rate, utilisation,
         kindName(m_kinds.at(static_cast<std::size_t>(m_done - m_first) - 1)));
     std::fflush(stdout);
 }

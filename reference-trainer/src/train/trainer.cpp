@@ -11,7 +11,6 @@ using runtime::Status;
 
 namespace {
 
-constexpr double kLossScale = 1.0; // fp32 and fp64 need none; the field is there for narrower types
 constexpr std::uint64_t kSamplingSeedOffset = 0x5eed;
 constexpr std::uint64_t kModelledStream = 0x6d6f64656c; ///< keeps made-up messages apart from parameters
 constexpr double kModelledDeviation = 0.1;
@@ -175,7 +174,7 @@ template <class T> Status Trainer<T>::fillMemory() {
     GDT_TRY(m_stage.initialise(stream, m_config.seed, m_master));
     GDT_TRY(stream.memsetAsync(m_gradients, 0, blockBytes));
     optim::StepState state{};
-    state.lossScale = kLossScale;
+    state.lossScale = m_config.optimizer.lossScale;
     GDT_TRY(stream.memcpyAsync(m_state, &state, sizeof(state), CopyKind::HostToDevice));
     std::vector<std::int32_t> text;
     GDT_TRY(loadText(text));
@@ -438,5 +437,6 @@ template <class T> Status Trainer<T>::train() {
 template class Trainer<float>;
 template class Trainer<double>;
 template class Trainer<kernels::BFloat16>;
+template class Trainer<kernels::Float16>;
 
 } // namespace gdt::train

@@ -118,6 +118,7 @@ template <class T> Status Trainer<T>::saveWhenDue(std::int64_t step, bool& stop)
 GDT_INSTANTIATE(float)
 GDT_INSTANTIATE(double)
 GDT_INSTANTIATE(kernels::BFloat16)
+GDT_INSTANTIATE(kernels::Float16)
 #undef GDT_INSTANTIATE
 
 } // namespace gdt::train

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/kernel.h"
+#include "kernels/small_format.h"
 #include "runtime/stream.h"
 
 #include "test_values.h"
@@ -17,6 +18,7 @@
 namespace gdt::test {
 
 using kernels::BFloat16;
+using kernels::Float16;
 using kernels::Wide;
 
 inline double toDouble(double v) {
@@ -28,6 +30,9 @@ inline double toDouble(float v) {
 inline double toDouble(BFloat16 v) {
     return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(v.bits) << 16U));
 }
+inline double toDouble(Float16 v) {
+    return static_cast<double>(kernels::decode(v.bits, kernels::kBinary16));
+}
 inline double toDouble(std::int32_t v) {
     return v;
 }
@@ -37,6 +42,9 @@ template <class T> T fromDouble(double v) {
     if constexpr (std::is_same_v<T, BFloat16>) {
         const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
         return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U)};
+    } else if constexpr (std::is_same_v<T, Float16>) {
+        return {
+            static_cast<std::uint16_t>(kernels::encode(static_cast<float>(v), kernels::kBinary16, false))};
     } else {
         return static_cast<T>(v);
     }
@@ -51,7 +59,10 @@ template <class T> std::vector<double> rounded(std::vector<double> values) {
 
 /// Largest ||a - b|| / ||b|| that is right for T; the sums of a kernel are in Wide<T>.
 template <class T> constexpr double tolerance() {
-    return std::is_same_v<T, double> ? 1e-12 : std::is_same_v<T, float> ? 2e-6 : 5e-3;
+    return std::is_same_v<T, double> ? 1e-12
+        : std::is_same_v<T, float>   ? 2e-6
+        : std::is_same_v<T, Float16> ? 1e-3
+                                     : 5e-3;
 }
 
 inline void expectClose(const std::vector<double>& got, const std::vector<double>& wanted, double limit,
@@ -129,6 +140,6 @@ protected:
 };
 
 template <class T> class TypedGpu : public Gpu { };
-using DeviceTypes = ::testing::Types<float, double, BFloat16>;
+using DeviceTypes = ::testing::Types<float, double, BFloat16, Float16>;
 
 } // namespace gdt::test

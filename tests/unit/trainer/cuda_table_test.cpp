@@ -48,6 +48,7 @@ TEST(CudaTable, HasEveryKernelInEveryFormat) {
     expectAll<float>();
     expectAll<double>();
     expectAll<BFloat16>();
+    expectAll<Float16>();
     expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep, ModelledTransfer>();
     EXPECT_EQ(runtime::cuda::findLauncher("no_such_kernel"), nullptr);
 }

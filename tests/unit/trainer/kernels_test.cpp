@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace gdt::kernels {
 namespace {
@@ -239,6 +240,39 @@ TEST(AdamW, FollowsTheDefinitionForThreeSteps) {
         AdamW<double>::host({&parameter, &raw, &first, &second, nullptr, &state, 1, 0.9, 0.95, 1e-8, 0.1});
         EXPECT_NEAR(parameter, p, 1e-15);
     }
+}
+
+TEST(LossScale, AnOverflowChangesNothingAndHalvesIt) {
+    optim::StepState state{};
+    state.lossScale = 8.0;
+    const auto step = [&](double squares) {
+        std::vector<float> parameters{1.0F}, gradients{4.0F}, first{0.5F}, second{0.25F};
+        state.gradSquares = squares;
+        LearningRateSchedule::host({&state, 0.1, 0.01, 0.9, 0.95, 1, 10});
+        ClipCoefficient::host({&state, 1.0, true});
+        AdamW<float>::host({parameters.data(), gradients.data(), first.data(), second.data(), nullptr, &state,
+            1, 0.9, 0.95, 1e-8, 0.1});
+        FinishStep::host({&state, 2});
+        EXPECT_EQ(parameters[0] == 1.0F, !std::isfinite(squares));
+        EXPECT_EQ(first[0] == 0.5F && second[0] == 0.25F, !std::isfinite(squares));
+        return state.lossScale;
+    };
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(step(16.0), 8.0);
+    EXPECT_EQ(step(kInfinity), 4.0);
+    EXPECT_EQ(state.updates, 1) << "Adam's powers do not count it";
+    EXPECT_EQ(state.step, 2);
+    EXPECT_EQ(state.history[1].skipped, 1);
+    EXPECT_EQ(step(std::nan("")), 2.0);
+    EXPECT_EQ(step(1.0), 2.0);
+    EXPECT_EQ(step(1.0), 4.0) << "two steps without overflow";
+    for (int i = 0; i < 5; ++i) {
+        step(kInfinity);
+    }
+    EXPECT_EQ(state.lossScale, 1.0) << "the least";
+    state.lossScale = kMostLossScale;
+    step(1.0);
+    EXPECT_EQ(step(1.0), kMostLossScale);
 }
 
 TEST(FinishStep, FilesTheStepInARing) {

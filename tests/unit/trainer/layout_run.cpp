@@ -79,7 +79,8 @@ template <class T> void trainRank(const RunConfig& config, int rank, const std::
     const std::size_t records = trainer.records().size();
     put(file.get(), &records, 1);
     put(file.get(), trainer.records().data(), records);
-    const T* moments = config.distributedOptimizer ? nullptr : trainer.optimizer().firstMoment();
+    const kernels::Wide<T>* moments
+        = config.distributedOptimizer ? nullptr : trainer.optimizer().firstMoment();
     const std::size_t tensors = trainer.layout().parameters().size();
     put(file.get(), &tensors, 1);
     for (const model::Parameter& p : trainer.layout().parameters()) {
@@ -91,6 +92,19 @@ template <class T> void trainRank(const RunConfig& config, int rank, const std::
                     moments != nullptr ? static_cast<double>(moments[p.offset + i]) : 0.0};
             put(file.get(), value, 2);
         }
+    }
+}
+
+void trainRankAs(const RunConfig& config, int rank, const std::string& folder) {
+    switch (config.type) {
+    case train::ElementType::F64:
+        return trainRank<double>(config, rank, folder);
+    case train::ElementType::BF16:
+        return trainRank<kernels::BFloat16>(config, rank, folder);
+    case train::ElementType::F16:
+        return trainRank<kernels::Float16>(config, rank, folder);
+    default:
+        return trainRank<float>(config, rank, folder);
     }
 }
 
@@ -162,11 +176,7 @@ RunResult trainRanks(const RunConfig& config) {
     for (int rank = 0; rank < config.parallel.world(); ++rank) {
         const pid_t child = ::fork();
         if (child == 0) {
-            if (config.type == train::ElementType::F64) {
-                trainRank<double>(config, rank, path);
-            } else {
-                trainRank<float>(config, rank, path);
-            }
+            trainRankAs(config, rank, path);
             std::_Exit(0);
         }
         children.push_back(child);

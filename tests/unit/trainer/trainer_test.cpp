@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole training runs of a small model in this process.
+#include "kernels/optimizer.h"
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 namespace gdt::train {
@@ -41,7 +43,16 @@ template <class T> Outcome runAs(const RunConfig& config) {
 }
 
 Outcome run(const RunConfig& config) {
-    return config.type == ElementType::F64 ? runAs<double>(config) : runAs<float>(config);
+    switch (config.type) {
+    case ElementType::F64:
+        return runAs<double>(config);
+    case ElementType::BF16:
+        return runAs<kernels::BFloat16>(config);
+    case ElementType::F16:
+        return runAs<kernels::Float16>(config);
+    default:
+        return runAs<float>(config);
+    }
 }
 
 void expectSameBits(const Outcome& a, const Outcome& b) {
@@ -78,7 +89,54 @@ TEST_P(GraphEqualsEager, InEveryScopeBitForBit) {
     expectSameBits(eager, full);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, GraphEqualsEager, ::testing::Values(ElementType::F32, ElementType::F64));
+INSTANTIATE_TEST_SUITE_P(Types, GraphEqualsEager,
+    ::testing::Values(ElementType::F32, ElementType::F64, ElementType::BF16, ElementType::F16));
+
+RunConfig halfRun(double lossScale) {
+    RunConfig config = smallRun();
+    config.type = ElementType::F16;
+    config.optimizer.lossScale = lossScale;
+    config.optimizer.scaleWindow = 3;
+    config.steps = 30;
+    return config;
+}
+
+// Steps whose gradients overflow happen in replays, too: the device decides.
+TEST(HalfPrecision, LossScaleFallsUntilGradientsAreFiniteAndGrowsAgain) {
+    RunConfig config = halfRun(kernels::kMostLossScale);
+    const Outcome replayed = run(config);
+    std::int64_t skipped = 0;
+    for (std::size_t i = 0; i + 1 < replayed.records.size(); ++i) {
+        const optim::StepRecord& record = replayed.records[i];
+        const double next = replayed.records[i + 1].lossScale;
+        EXPECT_EQ(std::isfinite(record.gradNorm), record.skipped == 0) << "step " << i;
+        EXPECT_TRUE(next == record.lossScale || next == record.lossScale * (record.skipped != 0 ? 0.5 : 2.0));
+        skipped += record.skipped;
+    }
+    EXPECT_GT(skipped, 3);
+    EXPECT_LT(skipped, 20);
+    EXPECT_LT(replayed.records.back().loss, replayed.records.front().loss);
+    config.graphs.mode = graphs::GraphMode::Eager;
+    expectSameBits(run(config), replayed);
+}
+
+TEST(HalfPrecision, ScaleOfTheLossHardlyChangesWhatIsLearnt) {
+    RunConfig config = halfRun(1024.0);
+    const Outcome small = run(config);
+    config.optimizer.lossScale = 65536.0;
+    const Outcome large = run(config);
+    config.type = ElementType::BF16;
+    config.optimizer = smallRun().optimizer;
+    const Outcome bf16 = run(config);
+    config.type = ElementType::F32;
+    const Outcome single = run(config);
+    for (std::size_t i = 0; i < single.records.size(); ++i) {
+        const double loss = single.records[i].loss;
+        EXPECT_NEAR(small.records[i].loss, loss, 0.01 * loss) << "step " << i;
+        EXPECT_NEAR(large.records[i].loss, loss, 0.01 * loss) << "step " << i;
+        EXPECT_NEAR(bf16.records[i].loss, loss, 0.03 * loss) << "step " << i;
+    }
+}
 
 TEST(Trainer, WorkerThreadsDoNotChangeTheNumbers) {
     RunConfig config = smallRun();

@@ -9,9 +9,9 @@ namespace gdt::kernels::cuda {
 namespace {
 
 template <class T> cudaError_t forward(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
+    if constexpr (isNarrow<T>) {
         if (mmaFits(g))
-            return mmaForward(g, context);
+            return mmaForward<T>(g, context);
     }
     const std::int64_t hidden = g.heads * g.headSize;
     const ForwardRows<T, T> matrices{g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.out, g.logSums, g.seqLen,
@@ -23,9 +23,9 @@ template <class T> cudaError_t forward(const typename AttentionForward<T>::Args&
 
 template <class T>
 cudaError_t backward(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
+    if constexpr (isNarrow<T>) {
         if (mmaFits(g))
-            return mmaBackward(g, context);
+            return mmaBackward<T>(g, context);
     }
     const dim3 grid(blocksFor(g.seqLen, 4), static_cast<unsigned>(g.batch * g.heads));
     attentionRowSums<T, T><<<grid, 128, 0, context.stream>>>(
@@ -40,7 +40,8 @@ cudaError_t backward(const typename AttentionBackward<T>::Args& g, LaunchContext
 
 #define GDT_ENTRIES(T) entry<AttentionForward<T>, forward<T>>(), entry<AttentionBackward<T>, backward<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention for bf16 on tensor cores, after FlashAttention-2 (Dao 2023): tiles of queries and keys, softmax
-// as the tiles come, nothing of size seqLen x seqLen. The backward pass has one kernel for keys and values
-// and one for queries, so that no sum needs atomic additions and every run gives the same bits.
+// Attention for bf16 and f16 on tensor cores, after FlashAttention-2 (Dao 2023): tiles of queries and keys,
+// softmax as the tiles come, nothing of size seqLen x seqLen. The backward pass has one kernel for keys and
+// values and one for queries, so that no sum needs atomic additions and every run gives the same bits.
 #include "kernels/cuda/attention_mma.cuh"
 
 #include "kernels/cuda/attention_keep.cuh"
@@ -39,8 +39,8 @@ template <int D> struct ForwardTiles {
     alignas(128) unsigned char values[2][kForwardKeys<D> * D * 2];
 };
 
-template <int D, class Keep>
-__global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloat16>::Args g, Keep keep) {
+template <class T, int D, class Keep>
+__global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForward<T>::Args g, Keep keep) {
     constexpr int kKeys = kForwardKeys<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<ForwardTiles<D>*>(memory);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloa
         if (tile + 1 < tileCount)
             copyKeys(tile + 1);
         float score[kKeys / 8][4] = {};
-        multiplyRows<D, kKeys>(
+        multiplyRows<T, D, kKeys>(
             score, sharedAddress(tiles.query), warp * 16, sharedAddress(tiles.keys[tile % 2]), lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kKeys;
         const bool whole = first + kKeys - 1 <= firstRow + warp * 16;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloa
                 }
             }
         }
-        multiplyColumns<D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
+        multiplyColumns<T, D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
     }
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -138,15 +138,16 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(AttentionForward<BFloa
 // --- backward --------------------------------------------------------------------------------------------
 
 // scratch = sum of dout * out of each row, D / 8 threads a row.
-template <int D> __global__ void __launch_bounds__(256) rowSumsKernel(AttentionBackward<BFloat16>::Args g) {
+template <class T, int D>
+__global__ void __launch_bounds__(256) rowSumsKernel(typename AttentionBackward<T>::Args g) {
     constexpr int kEach = D / 8;
     const View view = viewOf(g, blockIdx.y);
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * (256 / kEach) + threadIdx.x / kEach;
     float sum = 0;
     if (i < g.seqLen) {
         const std::int64_t place = view.out + i * view.outStep + threadIdx.x % kEach * 8;
-        const auto a = *reinterpret_cast<const Pack<BFloat16, 8>*>(g.dout + place);
-        const auto b = *reinterpret_cast<const Pack<BFloat16, 8>*>(g.out + place);
+        const auto a = *reinterpret_cast<const Pack<T, 8>*>(g.dout + place);
+        const auto b = *reinterpret_cast<const Pack<T, 8>*>(g.out + place);
 #pragma unroll
         for (int k = 0; k < 8; ++k)
             sum += widen(a.v[k]) * widen(b.v[k]);
@@ -171,8 +172,8 @@ template <int D> struct BackwardTiles {
 
 // A block owns kRows keys and their values and goes over the queries from the diagonal on. All products are
 // transposed: rows are keys, columns are queries.
-template <int D, class Keep>
-__global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat16>::Args g, Keep keep) {
+template <class T, int D, class Keep>
+__global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackward<T>::Args g, Keep keep) {
     constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
@@ -214,7 +215,7 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
         const std::uint32_t queries = sharedAddress(tiles.other[stage][0]);
         const std::uint32_t douts = sharedAddress(tiles.other[stage][1]);
         float p[kOther / 8][4] = {};
-        multiplyRows<D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, queries, lane);
+        multiplyRows<T, D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, queries, lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
         const bool whole = first >= firstKey + warp * 16 + 15;
 #pragma unroll
@@ -244,8 +245,8 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
                     }
                 }
             }
-            multiplyColumns<D, kOther>(dv, part, douts, lane);
-            multiplyRows<D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+            multiplyColumns<T, D, kOther>(dv, part, douts, lane);
+            multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
 #pragma unroll
             for (int n = 0; n < kOther / 8; ++n) {
 #pragma unroll
@@ -253,8 +254,8 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
                     dp[n][e] *= (kept >> (4 * n + e) & 1U) != 0 ? keep.scale : 0.0F;
             }
         } else {
-            multiplyColumns<D, kOther>(dv, p, douts, lane);
-            multiplyRows<D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+            multiplyColumns<T, D, kOther>(dv, p, douts, lane);
+            multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
         }
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
                 p[n][e] *= dp[n][e] - tiles.rowSum[stage][column];
             }
         }
-        multiplyColumns<D, kOther>(dk, p, queries, lane);
+        multiplyColumns<T, D, kOther>(dk, p, queries, lane);
     }
     const std::int64_t first = firstKey + warp * 16;
     storeRows<D>(
@@ -274,8 +275,8 @@ __global__ void __launch_bounds__(kThreads) keyGradient(AttentionBackward<BFloat
 }
 
 // A block owns kRows queries and goes over the keys up to the diagonal.
-template <int D, class Keep>
-__global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFloat16>::Args g, Keep keep) {
+template <class T, int D, class Keep>
+__global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBackward<T>::Args g, Keep keep) {
     constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
@@ -317,8 +318,8 @@ __global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFlo
         const std::uint32_t keys = sharedAddress(tiles.other[tile % 2][0]);
         float p[kOther / 8][4] = {};
         float dp[kOther / 8][4] = {};
-        multiplyRows<D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, keys, lane);
-        multiplyRows<D, kOther>(
+        multiplyRows<T, D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, keys, lane);
+        multiplyRows<T, D, kOther>(
             dp, sharedAddress(tiles.own[1]), warp * 16, sharedAddress(tiles.other[tile % 2][1]), lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
         if constexpr (Keep::kDrops) {
@@ -344,7 +345,7 @@ __global__ void __launch_bounds__(kThreads) queryGradient(AttentionBackward<BFlo
                 p[n][e] = share * (dp[n][e] - rowSum[e >> 1]);
             }
         }
-        multiplyColumns<D, kOther>(dq, p, keys, lane);
+        multiplyColumns<T, D, kOther>(dq, p, keys, lane);
     }
     __syncthreads();
     storeRows<D>(dq, scale, scale, tiles.own[0], warp * 16, g.dqkv + view.q, view.rowStep,
@@ -365,42 +366,45 @@ cudaError_t launchRows(
     return launched();
 }
 
-template <int D> cudaError_t forwardOf(const AttentionForward<BFloat16>::Args& g, LaunchContext& context) {
+template <class T, int D>
+cudaError_t forwardOf(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
-        return launchRows(forwardKernel<D, Keep>, g, keep, sizeof(ForwardTiles<D>), context);
+        return launchRows(forwardKernel<T, D, Keep>, g, keep, sizeof(ForwardTiles<D>), context);
     });
 }
 
-template <int D> cudaError_t backwardOf(const AttentionBackward<BFloat16>::Args& g, LaunchContext& context) {
+template <class T, int D>
+cudaError_t backwardOf(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
     const dim3 grid(blocksFor(g.seqLen, 256 / (D / 8)), static_cast<unsigned>(g.batch * g.heads));
-    rowSumsKernel<D><<<grid, 256, 0, context.stream>>>(g);
+    rowSumsKernel<T, D><<<grid, 256, 0, context.stream>>>(g);
     if (const cudaError_t error = launched(); error != cudaSuccess)
         return error;
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
         const cudaError_t error
-            = launchRows(keyGradient<D, Keep>, g, keep, sizeof(BackwardTiles<D>), context);
+            = launchRows(keyGradient<T, D, Keep>, g, keep, sizeof(BackwardTiles<D>), context);
         return error == cudaSuccess
-            ? launchRows(queryGradient<D, Keep>, g, keep, sizeof(BackwardTiles<D>), context)
+            ? launchRows(queryGradient<T, D, Keep>, g, keep, sizeof(BackwardTiles<D>), context)
             : error;
     });
 }
 
 } // namespace
 
-bool mmaFits(const AttentionForward<BFloat16>::Args& g) {
-    return (g.headSize == 64 || g.headSize == 128) && aligned(16, g.qkv, g.out);
+template <class T>
+cudaError_t mmaForward(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
+    return g.headSize == 64 ? forwardOf<T, 64>(g, context) : forwardOf<T, 128>(g, context);
 }
 
-bool mmaFits(const AttentionBackward<BFloat16>::Args& g) {
-    return (g.headSize == 64 || g.headSize == 128) && aligned(16, g.qkv, g.out, g.dout, g.dqkv);
+template <class T>
+cudaError_t mmaBackward(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
+    return g.headSize == 64 ? backwardOf<T, 64>(g, context) : backwardOf<T, 128>(g, context);
 }
 
-cudaError_t mmaForward(const AttentionForward<BFloat16>::Args& g, LaunchContext& context) {
-    return g.headSize == 64 ? forwardOf<64>(g, context) : forwardOf<128>(g, context);
-}
-
-cudaError_t mmaBackward(const AttentionBackward<BFloat16>::Args& g, LaunchContext& context) {
-    return g.headSize == 64 ? backwardOf<64>(g, context) : backwardOf<128>(g, context);
-}
+#define GDT_INSTANTIATE(T)                                                                                   \
+    template cudaError_t mmaForward<T>(const AttentionForward<T>::Args&, LaunchContext&);                    \
+    template cudaError_t mmaBackward<T>(const AttentionBackward<T>::Args&, LaunchContext&);
+GDT_INSTANTIATE(BFloat16)
+GDT_INSTANTIATE(Float16)
+#undef GDT_INSTANTIATE
 
 } // namespace gdt::kernels::cuda

@@ -36,6 +36,11 @@ template <class T> inline unsigned blocksFor(T count, int perBlock) {
 __device__ inline float widen(BFloat16 v) {
     return __uint_as_float(static_cast<unsigned>(v.bits) << 16);
 }
+__device__ inline float widen(Float16 v) {
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(v.bits));
+    return result;
+}
 __device__ inline float widen(float v) {
     return v;
 }
@@ -51,6 +56,12 @@ template <> __device__ inline BFloat16 narrow<BFloat16>(float v) {
     if ((bits & 0x7fffffffU) > 0x7f800000U)
         return {static_cast<std::uint16_t>((bits >> 16) | 0x40U)};
     return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16)};
+}
+
+template <> __device__ inline Float16 narrow<Float16>(float v) {
+    Float16 result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(v));
+    return result;
 }
 
 __device__ inline float expOf(float v) {

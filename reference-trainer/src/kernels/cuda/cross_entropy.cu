@@ -6,9 +6,9 @@ namespace gdt::kernels::cuda {
 
 namespace {
 
-// What is rounded to bf16 afterwards needs no more than the hardware's own exponential.
+// What is rounded to 16 bits afterwards needs no more than the hardware's own exponential.
 template <class T> __device__ Wide<T> expFor(Wide<T> v) {
-    if constexpr (std::is_same_v<T, BFloat16>)
+    if constexpr (isNarrow<T>)
         return __expf(v);
     else
         return expOf(v);
@@ -132,7 +132,8 @@ cudaError_t lossAccumulate(const typename LossAccumulate<T>::Args& g, LaunchCont
 #define GDT_ENTRIES(T)                                                                                       \
     entry<SoftmaxCrossEntropy<T>, softmaxCrossEntropy<T>>(), entry<LossAccumulate<T>, lossAccumulate<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

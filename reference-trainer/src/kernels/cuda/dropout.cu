@@ -107,7 +107,8 @@ template <class T> cudaError_t roundColumns(const typename RoundColumns<T>::Args
     entry<BiasDropoutAdd<T>, biasDropoutAdd<T>>(), entry<Dropout<T>, dropout<T>>(),                          \
         entry<CopyColumns<T>, copyColumns<T>>(), entry<RoundColumns<T>, roundColumns<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

@@ -23,9 +23,9 @@ __device__ inline double tanhOf(double x) {
 constexpr double kSqrt2OverPi = 0.79788456080286535588;
 constexpr double kCubic = 0.044715;
 
-// What is rounded to bf16 afterwards needs no more than the hardware's own tanh (relative error 2^-11).
+// What is rounded to 16 bits afterwards needs no more than the hardware's own tanh (relative error 2^-11).
 template <class T> __device__ inline Wide<T> tanhFor(Wide<T> x) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
+    if constexpr (isNarrow<T>) {
         float result;
         asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
         return result;
@@ -212,7 +212,8 @@ template <class T> cudaError_t roundValues(const typename RoundValues<T>::Args& 
         entry<ResidualAdd<T>, residualAdd<T>>(), entry<BiasBackward<T>, biasBackward<T>>(),                  \
         entry<InitNormal<T>, initNormal<T>>(), entry<RoundValues<T>, roundValues<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

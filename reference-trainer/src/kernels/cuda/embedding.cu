@@ -201,8 +201,8 @@ cudaError_t fetchTokens(const FetchTokens::Args& g, LaunchContext& context) {
         entry<VocabEmbeddingForward<T>, vocabForward<T>>(),                                                  \
         entry<VocabEmbeddingBackward<T>, vocabBackward<T>>(), entry<Rotary<T>, rotary<T>>()
 
-constexpr Launcher kTable[]
-    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), entry<FetchTokens, fetchTokens>()};
+constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16),
+    GDT_ENTRIES(Float16), entry<FetchTokens, fetchTokens>()};
 
 } // namespace
 

@@ -16,6 +16,7 @@ namespace gdt::kernels::cuda {
 namespace {
 
 template <class T> constexpr cudaDataType_t kType = CUDA_R_16BF;
+template <> constexpr cudaDataType_t kType<Float16> = CUDA_R_16F;
 template <> constexpr cudaDataType_t kType<float> = CUDA_R_32F;
 template <> constexpr cudaDataType_t kType<double> = CUDA_R_64F;
 
@@ -217,7 +218,8 @@ template <class T, class C> cudaError_t gemm(const typename Gemm<T, C>::Args& g,
 
 constexpr Launcher kTable[] = {entry<Gemm<double>, gemm<double, double>>(),
     entry<Gemm<float>, gemm<float, float>>(), entry<Gemm<BFloat16>, gemm<BFloat16, BFloat16>>(),
-    entry<Gemm<BFloat16, float>, gemm<BFloat16, float>>()};
+    entry<Gemm<BFloat16, float>, gemm<BFloat16, float>>(), entry<Gemm<Float16>, gemm<Float16, Float16>>(),
+    entry<Gemm<Float16, float>, gemm<Float16, float>>()};
 
 } // namespace
 

@@ -7,8 +7,8 @@
 
 // Tiles in shared memory and the warp-wide matrix instructions (PTX ISA: ldmatrix, mma.m16n8k16, cp.async).
 //
-// A tile has R rows of D bf16 values. Its 16-byte chunks are permuted within groups of eight by the row, so
-// that eight rows read at one chunk meet all banks.
+// A tile has R rows of D bf16 or f16 values. Its 16-byte chunks are permuted within groups of eight by the
+// row, so that eight rows read at one chunk meet all banks.
 //
 // Accumulators of one m16n8 product: lane l holds row l/4, columns 2(l%4) and +1, then the same of row l/4
 // + 8.
@@ -35,9 +35,9 @@ template <int N> __device__ inline void waitForCopies() {
 }
 
 /// Starts to copy R rows of a (sample, head) into a tile; rows from `end` on become zero.
-template <int R, int D, int THREADS>
+template <int R, int D, int THREADS, class T>
 __device__ inline void copyTile(
-    std::uint32_t tile, const BFloat16* from, std::int64_t step, std::int64_t first, std::int64_t end) {
+    std::uint32_t tile, const T* from, std::int64_t step, std::int64_t first, std::int64_t end) {
     constexpr int kChunks = D / 8;
 #pragma unroll
     for (int i = static_cast<int>(threadIdx.x); i < R * kChunks; i += THREADS) {
@@ -79,23 +79,35 @@ __device__ inline void loadRightOfColumns(
     loadTransposed(r, chunkAddress<D>(tile, row + (lane & 15), 2 * n + (lane >> 4)));
 }
 
+template <class T>
 __device__ inline void multiplyAdd(
     float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
+    if constexpr (std::is_same_v<T, Float16>) {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                     "{%8, %9}, {%0, %1, %2, %3};\n"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        return;
+    }
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
                  "{%8, %9}, {%0, %1, %2, %3};\n"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Two floats as two bf16, the first in the lower half.
-__device__ inline std::uint32_t packed(float low, float high) {
+/// Two floats rounded to T, the first in the lower half.
+template <class T> __device__ inline std::uint32_t packed(float low, float high) {
     std::uint32_t r;
+    if constexpr (std::is_same_v<T, Float16>) {
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;\n" : "=r"(r) : "f"(high), "f"(low));
+        return r;
+    }
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(r) : "f"(high), "f"(low));
     return r;
 }
 
 /// acc[row block 16, N columns] += left tile rows (leftRow..) times right tile rows, over D.
-template <int D, int N>
+template <class T, int D, int N>
 __device__ inline void multiplyRows(
     float (&acc)[N / 8][4], std::uint32_t left, int leftRow, std::uint32_t right, int lane) {
 #pragma unroll
@@ -106,36 +118,37 @@ __device__ inline void multiplyRows(
         for (int n = 0; n < N / 16; ++n) {
             std::uint32_t b[4];
             loadRightOfRows<D>(b, right, 16 * n, k, lane);
-            multiplyAdd(acc[2 * n], a, b[0], b[1]);
-            multiplyAdd(acc[2 * n + 1], a, b[2], b[3]);
+            multiplyAdd<T>(acc[2 * n], a, b[0], b[1]);
+            multiplyAdd<T>(acc[2 * n + 1], a, b[2], b[3]);
         }
     }
 }
 
-/// acc[16, D] += values[16, K] (accumulators rounded to bf16) times right tile[K, D].
-template <int D, int K>
+/// acc[16, D] += values[16, K] (accumulators rounded to T) times right tile[K, D].
+template <class T, int D, int K>
 __device__ inline void multiplyColumns(
     float (&acc)[D / 8][4], const float (&values)[K / 8][4], std::uint32_t right, int lane) {
 #pragma unroll
     for (int k = 0; k < K / 16; ++k) {
-        const std::uint32_t a[4] = {packed(values[2 * k][0], values[2 * k][1]),
-            packed(values[2 * k][2], values[2 * k][3]), packed(values[2 * k + 1][0], values[2 * k + 1][1]),
-            packed(values[2 * k + 1][2], values[2 * k + 1][3])};
+        const std::uint32_t a[4]
+            = {packed<T>(values[2 * k][0], values[2 * k][1]), packed<T>(values[2 * k][2], values[2 * k][3]),
+                packed<T>(values[2 * k + 1][0], values[2 * k + 1][1]),
+                packed<T>(values[2 * k + 1][2], values[2 * k + 1][3])};
 #pragma unroll
         for (int n = 0; n < D / 16; ++n) {
             std::uint32_t b[4];
             loadRightOfColumns<D>(b, right, 16 * k, n, lane);
-            multiplyAdd(acc[2 * n], a, b[0], b[1]);
-            multiplyAdd(acc[2 * n + 1], a, b[2], b[3]);
+            multiplyAdd<T>(acc[2 * n], a, b[0], b[1]);
+            multiplyAdd<T>(acc[2 * n + 1], a, b[2], b[3]);
         }
     }
 }
 
 /// Writes a warp's 16 rows of accumulators, times `upper` (rows 0-7) and `lower` (rows 8-15), through the 16
 /// rows of a tile that only this warp uses, to memory in whole chunks.
-template <int D>
+template <int D, class T>
 __device__ inline void storeRows(const float (&acc)[D / 8][4], float upper, float lower, unsigned char* tile,
-    int tileRow, BFloat16* to, std::int64_t step, std::int64_t first, std::int64_t end, int lane) {
+    int tileRow, T* to, std::int64_t step, std::int64_t first, std::int64_t end, int lane) {
     const std::uint32_t address = sharedAddress(tile);
     const auto put = [&](int row, int n, std::uint32_t value) {
         const std::uint32_t place = chunkAddress<D>(address, tileRow + row, n) + (lane % 4) * 4;
@@ -144,8 +157,8 @@ __device__ inline void storeRows(const float (&acc)[D / 8][4], float upper, floa
     __syncwarp();
 #pragma unroll
     for (int n = 0; n < D / 8; ++n) {
-        put(lane / 4, n, packed(acc[n][0] * upper, acc[n][1] * upper));
-        put(lane / 4 + 8, n, packed(acc[n][2] * lower, acc[n][3] * lower));
+        put(lane / 4, n, packed<T>(acc[n][0] * upper, acc[n][1] * upper));
+        put(lane / 4 + 8, n, packed<T>(acc[n][2] * lower, acc[n][3] * lower));
     }
     __syncwarp();
     constexpr int kChunks = D / 8;

@@ -144,7 +144,7 @@ cudaError_t forwardCached(const Args& g, LaunchContext& context) {
 template <class T, bool kCentred, class Args> cudaError_t forward(const Args& g, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T>;
     const unsigned blocks = blocksFor(g.rows, kWarps);
-    if constexpr (std::is_same_v<T, BFloat16>) {
+    if constexpr (isNarrow<T>) {
         constexpr int kLane = 32 * kPack; // elements of a pack a lane
         if (g.hidden % kPack == 0 && g.hidden <= 8 * kLane
             && aligned(16, g.x, g.out, g.gain, static_cast<const char*>(biasOf(g)))) {
@@ -283,10 +283,9 @@ template <int G> __device__ inline void meet(int group) {
         asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(32 * G) : "memory");
 }
 
-template <int G, bool kCentred, class Args>
+template <class T, int G, bool kCentred, class Args>
 __global__ void __launch_bounds__(kCachedThreads, 2)
     normBackwardCached(Args g, float* partialGain, float* partialBias) {
-    using T = BFloat16;
     constexpr int N = 8;
     constexpr int kGroups = kCachedThreads / (32 * G);
     extern __shared__ float sums[]; // [2 * hidden]
@@ -397,7 +396,7 @@ __global__ void __launch_bounds__(kCachedThreads, 2)
     }
 }
 
-template <int G, bool kCentred, class Args>
+template <class T, int G, bool kCentred, class Args>
 cudaError_t backwardCached(const Args& g, LaunchContext& context) {
     auto* partial = static_cast<float*>(context.workspace.memory());
     if (partial == nullptr)
@@ -405,7 +404,7 @@ cudaError_t backwardCached(const Args& g, LaunchContext& context) {
     const std::int64_t blocks = 2 * context.multiprocessors;
     const std::size_t shared = 2 * static_cast<std::size_t>(g.hidden) * sizeof(float);
     float* partialBias = partial + blocks * g.hidden;
-    normBackwardCached<G, kCentred, Args>
+    normBackwardCached<T, G, kCentred, Args>
         <<<static_cast<unsigned>(blocks), kCachedThreads, shared, context.stream>>>(g, partial, partialBias);
     const unsigned columns = blocksFor(g.hidden, 32);
     addPartials<float><<<columns, 256, 0, context.stream>>>(partial, g.dgain, blocks, g.hidden);
@@ -416,11 +415,11 @@ cudaError_t backwardCached(const Args& g, LaunchContext& context) {
 
 template <class T, bool kCentred, class Args> cudaError_t backward(const Args& g, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T> / 2;
-    if constexpr (std::is_same_v<T, BFloat16>) {
+    if constexpr (isNarrow<T>) {
         if (g.hidden % 8 == 0 && g.hidden <= 2048 && aligned(16, g.x, g.dout, g.dx, g.gain))
-            return g.hidden <= 512 ? backwardCached<1, kCentred>(g, context)
-                : g.hidden <= 1024 ? backwardCached<2, kCentred>(g, context)
-                                   : backwardCached<4, kCentred>(g, context);
+            return g.hidden <= 512 ? backwardCached<T, 1, kCentred>(g, context)
+                : g.hidden <= 1024 ? backwardCached<T, 2, kCentred>(g, context)
+                                   : backwardCached<T, 4, kCentred>(g, context);
     }
     if (g.hidden % kPack == 0 && aligned(sizeof(T) * kPack, g.x, g.dout, g.dx))
         return backwardPacked<T, kPack, kCentred>(g, context);
@@ -440,7 +439,8 @@ cudaError_t rmsBackward(const typename RmsNormBackward<T>::Args& g, LaunchContex
     entry<LayerNormForward<T>, layerForward<T>>(), entry<LayerNormBackward<T>, layerBackward<T>>(),          \
         entry<RmsNormForward<T>, rmsForward<T>>(), entry<RmsNormBackward<T>, rmsBackward<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

@@ -82,6 +82,7 @@ template <class T> cudaError_t sumOfSquares(const typename SumOfSquares<T>::Args
 __global__ void clipKernel(ClipCoefficient::Args g) {
     optim::StepState& state = *g.state;
     state.gradNorm = sqrt(state.gradSquares) / state.lossScale;
+    state.overflow = g.skipsOverflow && !isfinite(state.gradSquares) ? 1 : 0;
     const bool clip = g.maxNorm > 0 && state.gradNorm > g.maxNorm;
     state.clipCoefficient = (clip ? g.maxNorm / state.gradNorm : 1.0) / state.lossScale;
 }
@@ -94,6 +95,8 @@ cudaError_t clipCoefficient(const ClipCoefficient::Args& g, LaunchContext& conte
 template <class T, int N> __global__ void __launch_bounds__(kThreads) adamwKernel(typename AdamW<T>::Args g) {
     using W = Wide<T>;
     const optim::StepState& state = *g.state;
+    if (state.overflow != 0)
+        return;
     const bool fresh = state.updates == 0;
     const W beta1 = static_cast<W>(g.beta1);
     const W beta2 = static_cast<W>(g.beta2);
@@ -144,10 +147,20 @@ template <class T> cudaError_t adamw(const typename AdamW<T>::Args& g, LaunchCon
 
 __global__ void finishKernel(FinishStep::Args g) {
     optim::StepState& state = *g.state;
-    state.history[state.step % optim::StepState::kHistory] = {state.loss, state.gradNorm, state.learningRate};
+    state.history[state.step % optim::StepState::kHistory]
+        = {state.loss, state.gradNorm, state.learningRate, state.lossScale, state.overflow};
     state.loss = 0;
     ++state.step;
-    ++state.updates;
+    state.updates += 1 - state.overflow;
+    if (g.scaleWindow == 0)
+        return;
+    if (state.overflow != 0) {
+        state.lossScale = fmax(1.0, state.lossScale / 2);
+        state.goodSteps = 0;
+    } else if (++state.goodSteps == g.scaleWindow) {
+        state.lossScale = fmin(kMostLossScale, state.lossScale * 2);
+        state.goodSteps = 0;
+    }
 }
 
 cudaError_t finishStep(const FinishStep::Args& g, LaunchContext& context) {
@@ -159,7 +172,7 @@ constexpr Launcher kTable[] = {entry<LearningRateSchedule, learningRateSchedule>
     entry<SumOfSquares<double>, sumOfSquares<double>>(), entry<SumOfSquares<float>, sumOfSquares<float>>(),
     entry<ClipCoefficient, clipCoefficient>(), entry<AdamW<double>, adamw<double>>(),
     entry<AdamW<float>, adamw<float>>(), entry<AdamW<BFloat16>, adamw<BFloat16>>(),
-    entry<FinishStep, finishStep>()};
+    entry<AdamW<Float16>, adamw<Float16>>(), entry<FinishStep, finishStep>()};
 
 } // namespace
 

@@ -38,7 +38,8 @@ template <class T> cudaError_t rowSums(const typename AttentionRowSums<T>::Args&
     entry<RingAttentionForward<T>, ringForward<T>>(), entry<RingAttentionBackward<T>, ringBackward<T>>(),    \
         entry<AttentionRowSums<T>, rowSums<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

@@ -94,7 +94,8 @@ cudaError_t swigluBackward(const typename SwigluBackward<T>::Args& g, LaunchCont
 #define GDT_ENTRIES(T)                                                                                       \
     entry<SwigluForward<T>, swigluForward<T>>(), entry<SwigluBackward<T>, swigluBackward<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

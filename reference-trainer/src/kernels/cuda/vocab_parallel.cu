@@ -82,7 +82,8 @@ cudaError_t crossEntropy(const typename VocabCrossEntropy<T>::Args& g, LaunchCon
     entry<VocabMaximum<T>, maximum<T>>(), entry<VocabSums<T>, sums<T>>(),                                    \
         entry<VocabCrossEntropy<T>, crossEntropy<T>>()
 
-constexpr Launcher kTable[] = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16)};
+constexpr Launcher kTable[]
+    = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};
 
 } // namespace
 

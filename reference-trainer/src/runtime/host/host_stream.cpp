@@ -91,8 +91,6 @@ Status HostStream::destroy() {
 }
 
 Status HostStream::launchKernel(const KernelInfo& kernel, const Grid& grid, const void* arguments) {
-    if (kernel.host == nullptr)
-        return Status::NotSupported;
     ApiCall call(about(GD_API_LAUNCH_KERNEL, *m_state));
     KernelOperation operation;
     operation.kernel = &kernel;
