@@ -77,8 +77,10 @@ private:
 class Reader {
 public:
     Reader(const std::filesystem::path& path, const ChunkOwner& owner, IssueList& issues,
-        const std::function<bool(const Chunk&)>& visit, int fd, const BytesRead& bytesRead)
-        : m_name(path.string())
+        const std::function<bool(const Chunk&)>& visit, int fd, const BytesRead& bytesRead,
+        std::optional<TornEnd>* torn)
+        : m_torn(torn)
+        , m_name(path.string())
         , m_owner(owner)
         , m_issues(issues)
         , m_visit(visit)
@@ -92,7 +94,11 @@ public:
             return fail(ErrorCode::io, "cannot read {} beyond byte {}: {}", m_name, m_window.position(),
                 std::strerror(m_window.error()));
         const std::size_t rest = m_window.ensure(1);
-        if (more && rest > 0)
+        if (more && rest > 0 && !m_damageFrom)
+            cutOffAt({},
+                fmt::format("{}: the file ends inside the header of the chunk at byte {}", m_name,
+                    m_window.position()));
+        else if (more && rest > 0)
             damaged(rest);
         reportDamage();
         if (m_chunks == 0 && m_newerVersion != 0)
@@ -132,7 +138,7 @@ private:
                 break;
             reportDamage();
             const std::size_t present = (m_window.ensure(kWindowBytes) - kHeaderBytes) / 8 * 8;
-            m_issues.dataLoss("cut_off_segment", 1,
+            cutOffAt(header,
                 fmt::format("{}: the chunk at byte {} is cut off: {} of {} bytes of records are there",
                     m_name, m_window.position(), present, header.usedBytes));
             handOut(header, std::min<std::size_t>(present, header.usedBytes), true);
@@ -143,6 +149,13 @@ private:
         }
         damaged(8);
         return true;
+    }
+
+    void cutOffAt(std::optional<raw::ChunkHeader> header, std::string sentence) {
+        if (m_torn != nullptr)
+            *m_torn = TornEnd{header, std::move(sentence)};
+        else
+            m_issues.dataLoss("cut_off_segment", 1, std::move(sentence));
     }
 
     bool validChunkBehind() {
@@ -187,6 +200,7 @@ private:
         m_damageFrom.reset();
     }
 
+    std::optional<TornEnd>* m_torn;
     std::string m_name;
     ChunkOwner m_owner;
     IssueList& m_issues;
@@ -216,14 +230,15 @@ bool isNewerVersion(const raw::ChunkHeader& header) {
 }
 
 Result<void> readSegment(const std::filesystem::path& path, const ChunkOwner& owner, IssueList& issues,
-    const std::function<bool(const Chunk&)>& visit, const BytesRead& bytesRead) {
+    const std::function<bool(const Chunk&)>& visit, const BytesRead& bytesRead,
+    std::optional<TornEnd>* torn) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!fd)
         return fail(ErrorCode::io, "cannot open {}: {}", path.string(), std::strerror(errno));
     struct stat info { };
     if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
         return fail(ErrorCode::badInput, "{} is not a regular file; expected a segment", path.string());
-    return Reader(path, owner, issues, visit, fd.get(), bytesRead).run();
+    return Reader(path, owner, issues, visit, fd.get(), bytesRead, torn).run();
 }
 
 } // namespace gd::importer

@@ -92,15 +92,51 @@ std::vector<fs::path> ringPlaces(const SpoolSegment& segment, const RawProcess& 
     return places;
 }
 
-void readRingOf(const SpoolSegment& segment, SpoolProcess& process, RecordDecoder& decoder, IssueList& issues,
-    const BytesRead& bytesRead) {
+// Which chunks are in the files and which in the ring: a chunk stays in the ring until it is written.
+class Written {
+public:
+    void inFile(const Chunk& chunk) {
+        if (!chunk.cutOff)
+            m_whole.insert(keyOf(chunk.header));
+    }
+    void inRing(const Chunk& chunk) { m_ring.insert(keyOf(chunk.header)); }
+    void tornAt(std::optional<TornEnd> end) {
+        if (end)
+            m_torn.push_back(std::move(*end));
+    }
+    // What was being written when the process ended is lost only where the ring does not hold it either.
+    void report(IssueList& issues) const {
+        const auto isNew = [this](const Key& key) { return m_whole.count(key) == 0; };
+        for (const TornEnd& end : m_torn) {
+            const bool covered = end.header ? m_ring.count(keyOf(*end.header)) != 0
+                                            : std::any_of(m_ring.begin(), m_ring.end(), isNew);
+            if (!covered)
+                issues.dataLoss("cut_off_segment", 1, end.sentence);
+        }
+    }
+
+private:
+    using Key = std::pair<std::uint8_t, std::uint64_t>; // lane, number in it
+    static Key keyOf(const raw::ChunkHeader& header) { return {header.lane, header.chunkSequence}; }
+
+    std::set<Key> m_whole;
+    std::set<Key> m_ring;
+    std::vector<TornEnd> m_torn;
+};
+
+void readRingOf(const SpoolSegment& segment, SpoolProcess& process, RecordDecoder& decoder, Written& written,
+    IssueList& issues, const BytesRead& bytesRead) {
     for (const fs::path& place : ringPlaces(segment, process.raw)) {
         std::error_code ignored;
         if (!fs::exists(place, ignored))
             continue;
         const std::string name = place.string();
         Result<RingSummary> ring = readRing(
-            place, ownerOf(segment), issues, [&](const Chunk& chunk) { decoder.addChunk(chunk, name); },
+            place, ownerOf(segment), issues,
+            [&](const Chunk& chunk) {
+                written.inRing(chunk);
+                decoder.addChunk(chunk, name);
+            },
             bytesRead);
         if (ring) {
             process.ring = *ring;
@@ -132,17 +168,20 @@ Result<void> checkOwner(const SpoolSegment& segment) {
 // Reads the pieces of the event lane that are there. The oldest may go away at any moment while the process
 // lives.
 void readEventsOf(const SpoolSegment& segment, SpoolProcess& process, RecordDecoder& decoder,
-    IssueList& issues, const BytesRead& bytesRead) {
+    Written& written, IssueList& issues, const BytesRead& bytesRead) {
     std::optional<std::uint64_t> expected;
     for (const EventsFile& file : segment.events) {
         const std::string name = file.path.string();
+        std::optional<TornEnd> torn;
         const Result<void> read = readSegment(
             file.path, ownerOf(segment), issues,
             [&](const Chunk& chunk) {
+                written.inFile(chunk);
                 decoder.addChunk(chunk, name);
                 return true;
             },
-            bytesRead);
+            bytesRead, &torn);
+        written.tornAt(std::move(torn));
         std::error_code ignored;
         if (!read && !expected && !fs::exists(file.path, ignored))
             continue;
@@ -236,18 +275,23 @@ Result<std::unique_ptr<SpoolProcess>> readProcess(
     RecordDecoder decoder(process->raw, issues);
     const std::string name = segment.path.string();
     bool any = false;
+    Written written;
+    std::optional<TornEnd> torn;
     GD_TRY(readSegment(
         segment.path, ownerOf(segment), issues,
         [&](const Chunk& chunk) {
             any = true;
+            written.inFile(chunk);
             decoder.addChunk(chunk, name);
             return true;
         },
-        bytesRead));
+        bytesRead, &torn));
+    written.tornAt(std::move(torn));
     if (!any)
         GD_TRY(checkOwner(segment));
-    readEventsOf(segment, *process, decoder, issues, bytesRead);
-    readRingOf(segment, *process, decoder, issues, bytesRead);
+    readEventsOf(segment, *process, decoder, written, issues, bytesRead);
+    readRingOf(segment, *process, decoder, written, issues, bytesRead);
+    written.report(issues);
     if (process->raw.records == 0) {
         issues.dataLoss("empty_segment", 1,
             fmt::format("{} ({} bytes) and its ring hold no record", name, segment.bytes));

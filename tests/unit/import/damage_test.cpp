@@ -223,6 +223,42 @@ TEST_F(Damage, TruncatedAtEveryStepKeepsAllBeforeTheCut) {
     }
 }
 
+// A process that ends while its last chunk is being written: the chunk is still in the ring.
+TEST_F(Damage, AWriteThatTheEndCutOffIsNoLossWhereTheRingHoldsIt) {
+    for (const std::size_t cut : {8u, 100u, 3000u}) {
+        auto p = process(500);
+        p->writeSegmentAndRing(3, 1);
+        const std::string content = contentOf(p->segmentPath());
+        setContent(p->segmentPath(), content.substr(0, content.size() - cut));
+        import();
+        EXPECT_EQ(calls(), 500) << cut;
+        EXPECT_EQ(one("SELECT count(*) FROM trace_issue WHERE severity <> 'info'"), "0") << cut;
+    }
+    // Not even its header is whole.
+    auto p = process(500);
+    p->writeSegmentAndRing(3, 0);
+    const auto& next = p->chunks()[p->chunks().size() - 3];
+    setContent(p->segmentPath(),
+        contentOf(p->segmentPath()) + std::string(reinterpret_cast<const char*>(&next.header), 24));
+    import();
+    EXPECT_EQ(calls(), 500);
+    EXPECT_EQ(one("SELECT count(*) FROM trace_issue WHERE severity <> 'info'"), "0");
+}
+
+TEST_F(Damage, AFileThatLostItsEndIsALossWhateverElseTheRingHolds) {
+    auto p = process(500);
+    p->writeSegmentAndRing(2, 0);
+    const std::string content = contentOf(p->segmentPath());
+    setContent(p->segmentPath(), content.substr(0, content.size() - 100));
+    import();
+    EXPECT_LT(calls(), 500);
+    EXPECT_EQ(issueCount("cut_off_segment"), 1);
+    EXPECT_EQ(one("SELECT severity FROM trace_issue WHERE code = 'cut_off_segment'"), "data_loss");
+    fs::remove(p->ringPath());
+    import();
+    EXPECT_EQ(issueCount("cut_off_segment"), 1);
+}
+
 TEST_F(Damage, RandomFlipsInSegmentAndRingNeverCrash) {
     std::mt19937 random(4711);
     auto p = process(120, 1024);

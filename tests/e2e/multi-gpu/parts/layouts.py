@@ -30,7 +30,7 @@ def vital(job, name):
     found = {key: round(float(values[sign]), 4) for key, sign in SIGNS.items() if values.get(sign)}
     exposed = job.query(name, """SELECT sum(exposed_eager_ns) * 1.0 / sum(end_ns - start_ns) FROM nccl_step
         WHERE steady = 1 AND exposed_eager_ns IS NOT NULL""")
-    if exposed and exposed[0][0]:
+    if exposed and any(exposed[0]):
         found["exposed_nccl"] = round(float(exposed[0][0]), 4)
     return found
 
