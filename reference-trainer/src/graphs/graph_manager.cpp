@@ -64,6 +64,8 @@ Status GraphManager::run(const GraphKey& key, Region& region, StreamSlot& slot) 
 
 Status GraphManager::runEager(Region& region, StreamSlot& slot, RunKind kind) {
     m_lastRun = kind;
+    m_counts.warmUps += kind == RunKind::WarmUp ? 1 : 0;
+    m_counts.fallbacks += kind == RunKind::Fallback ? 1 : 0;
     return region.issue(slot.stream());
 }
 
@@ -250,6 +252,7 @@ Status GraphManager::commit(GraphEntry& entry, Reason reason, Region& region, St
         return runEager(region, slot, RunKind::Fallback);
     }
     move(entry, EntryState::Ready);
+    ++m_counts.captures;
     return replay(entry, region, slot);
 }
 
@@ -259,6 +262,7 @@ Status GraphManager::recover(GraphEntry& entry, Reason reason, StreamSlot& slot)
         entry.exec = runtime::GraphExec();
     }
     ++entry.failures;
+    ++m_counts.failures;
     entry.eagerRuns = 0;
     move(entry, EntryState::Failed, reason);
     move(entry, entry.failures < m_options.maxFailures ? EntryState::EagerFallback : EntryState::Disabled,
@@ -280,6 +284,7 @@ Status GraphManager::replay(GraphEntry& entry, Region& region, StreamSlot& slot)
         return runEager(region, slot, RunKind::Fallback);
     }
     m_lastRun = RunKind::Replay;
+    ++m_counts.replays;
     move(entry, EntryState::Ready);
     return Status::Success;
 }

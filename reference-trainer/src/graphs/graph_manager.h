@@ -32,6 +32,15 @@ struct ManagerOptions {
 /// How run() got the work onto the stream.
 enum class RunKind { Eager, WarmUp, Replay, Fallback };
 
+/// How often run() did what.
+struct RunCounts {
+    std::int64_t warmUps = 0;
+    std::int64_t captures = 0; ///< that gave a graph, updates included; each is followed by a replay
+    std::int64_t failures = 0; ///< of captures and launches
+    std::int64_t replays = 0;
+    std::int64_t fallbacks = 0; ///< eager runs where a graph was wanted
+};
+
 /// Captures regions, keeps their graphs and replays them. A scope runs eagerly until warm; then each key is
 /// captured once and replayed (graphs within a pass warm up key by key); a capture that fails, here or on
 /// another rank, sends the key to eager execution with a reason, so a run never stops because of a graph. One
@@ -49,6 +58,7 @@ public:
     runtime::Status run(const GraphKey& key, Region& region, StreamSlot& slot);
 
     [[nodiscard]] RunKind lastRun() const { return m_lastRun; }
+    [[nodiscard]] const RunCounts& counts() const { return m_counts; }
     [[nodiscard]] const GraphCache& cache() const { return m_cache; }
     /// Destroys all graphs; replays that are queued already still run.
     runtime::Status clear();
@@ -81,6 +91,7 @@ private:
     CaptureMemory* m_memory;
     GraphCache m_cache;
     RunKind m_lastRun = RunKind::Eager;
+    RunCounts m_counts;
     std::uint64_t m_calls = 0;
     std::int64_t m_warmRuns[kScopes] = {}; // by scope
 };

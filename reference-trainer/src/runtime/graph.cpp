@@ -2,6 +2,7 @@
 #include "runtime/graph.h"
 
 #include "runtime/backend.h"
+#include "runtime/host_pace.h"
 
 namespace gdt::runtime {
 
@@ -66,6 +67,7 @@ void GraphExec::adopt(std::shared_ptr<backend::Exec> exec) {
 }
 
 Status GraphExec::launch(Stream& stream) {
+    payHostPace();
     if (m_backend == nullptr || stream.backend() == nullptr)
         return Status::InvalidHandle;
     return m_backend->launch(*stream.backend());

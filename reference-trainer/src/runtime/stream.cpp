@@ -2,6 +2,7 @@
 #include "runtime/stream.h"
 
 #include "runtime/backend.h"
+#include "runtime/host_pace.h"
 
 namespace gdt::runtime {
 
@@ -34,15 +35,18 @@ Status Stream::destroy() {
 }
 
 Status Stream::launchKernel(const KernelInfo& kernel, const Grid& grid, const void* arguments) {
+    payHostPace();
     return m_backend != nullptr ? m_backend->launchKernel(kernel, grid, arguments) : Status::InvalidHandle;
 }
 
 Status Stream::memcpyAsync(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
+    payHostPace();
     return m_backend != nullptr ? m_backend->memcpyAsync(destination, source, bytes, kind)
                                 : Status::InvalidHandle;
 }
 
 Status Stream::memsetAsync(void* destination, int value, std::size_t bytes) {
+    payHostPace();
     return m_backend != nullptr ? m_backend->memsetAsync(destination, value, bytes) : Status::InvalidHandle;
 }
 
@@ -51,6 +55,7 @@ Status Stream::hostFunction(HostFunction function, void* userData) {
 }
 
 Status Stream::enqueueComm(const CommCall& call) {
+    payHostPace();
     return m_backend != nullptr ? m_backend->enqueueComm(call) : Status::InvalidHandle;
 }
 

@@ -53,27 +53,6 @@ const std::map<std::string, graphs::Scope> kPassScopes{{"cycle", graphs::Scope::
     {"microbatch", graphs::Scope::Microbatch}, {"layer", graphs::Scope::Layer},
     {"segment", graphs::Scope::Segment}, {"hop", graphs::Scope::Hop}};
 
-// Returns one sentence when the modelled network makes no sense.
-std::string applyNetwork(const RawOptions& raw, RunConfig& config) {
-    config.modelledComm = raw.comm == "model";
-    config.network.withinNode = {raw.withinNode[0], raw.withinNode[1]};
-    config.network.betweenNodes = {raw.betweenNodes[0], raw.betweenNodes[1]};
-    if (raw.withinNode[1] <= 0 || raw.betweenNodes[1] <= 0) {
-        return "--comm-within-node and --comm-between-nodes need more than 0 GB/s";
-    }
-    if (config.modelledComm && config.asRank >= config.parallel.world()) {
-        return fmt::format(
-            "--as-rank {}: the layout has {} ranks, from 0 on", config.asRank, config.parallel.world());
-    }
-    if (config.modelledComm && !(config.saveFolder.empty() && config.resumeFolder.empty())) {
-        return "--comm model trains nothing that --save or --resume could keep: leave one of them out";
-    }
-    if (config.modelledComm && config.parallel.world() == 1) {
-        return "--comm model stands for ranks that are not there: give --tp, --pp, --cp or --dp";
-    }
-    return {};
-}
-
 // What a graph is named by decides what it holds; returns one sentence when --graph-scope says otherwise.
 std::string applyGraphKey(const RawOptions& raw, RunConfig& config) {
     config.keyByMicroBatch = raw.graphKey == "microbatch";
@@ -194,7 +173,7 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
         return problem;
     }
     const std::string problem = config.layoutProblem();
-    return problem.empty() ? applyNetwork(raw, config) : problem;
+    return problem.empty() ? raw.emulation.apply(config) : problem;
 }
 
 std::string defaultRendezvous(const parallel::RankEnvironment& rank) {

@@ -154,28 +154,6 @@ void addParallelOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
            "--bucket-elements", config.bucketElements, "Gradients of one all-reduce over the replicas")
         ->group(group)
         ->check(within(std::int64_t{1}, std::int64_t{1} << 40));
-    app.add_option("--comm", raw.comm,
-           "real: ranks talk to each other; model: this process alone does the work of rank --as-rank of the "
-           "layout, and each operation only takes the time that the network model says. MODELLED runs show "
-           "times, "
-           "not losses")
-        ->group(group)
-        ->check(CLI::IsMember({"real", "model"}));
-    app.add_option("--as-rank", config.asRank, "Rank whose work --comm model does")
-        ->group(group)
-        ->check(within(0, 1 << 20));
-    app.add_option("--comm-within-node", raw.withinNode,
-           "Network model, links within a node: microseconds an operation and GB/s")
-        ->group(group)
-        ->expected(2)
-        ->check(within(0.0, 1e9));
-    app.add_option("--comm-between-nodes", raw.betweenNodes, "The same for links between nodes")
-        ->group(group)
-        ->expected(2)
-        ->check(within(0.0, 1e9));
-    app.add_option("--ranks-per-node", config.network.ranksPerNode, "Network model: ranks of a node")
-        ->group(group)
-        ->check(within(1, 1 << 20));
     app.add_option("--shm-strict", config.strictComm,
            "1: operations that do not fit together are named at once; 0: they hang, as on a GPU")
         ->group(group);
@@ -257,6 +235,7 @@ void addOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     addTrainingOptions(app, config, raw);
     addParallelOptions(app, config, raw);
     addGraphOptions(app, config, raw);
+    raw.emulation.add(app, config);
     addOutputOptions(app, config, raw);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "train/emulation_options.h"
 #include "train/run_config.h"
 
 #include <string>
@@ -23,8 +24,7 @@ struct RawOptions {
     bool scopeGiven = false;
     std::string tensorComm = "inside";
     std::string ringLayout = "zigzag";
-    std::string comm = "real";
-    std::vector<double> withinNode{5, 370}, betweenNodes{12, 45};
+    EmulationOptions emulation;
     std::string schedule = "1f1b";
     std::string dataFormat = "bytes";
     std::size_t maxGraphs = 0;

@@ -10,6 +10,7 @@
 #include "parallel/context_group.h"
 #include "parallel/parallel_state.h"
 #include "pipeline/schedule.h"
+#include "runtime/host_pace.h"
 
 #include <optional>
 #include <string>
@@ -77,6 +78,7 @@ struct RunConfig {
     std::int64_t saveInterval = 0; ///< steps between two; 0: at the end, or when asked to stop, only
     std::string resumeFolder; ///< checkpoint to go on from; empty: start afresh
     std::string rendezvous; ///< folder where ranks find each other; empty: from the job's key
+    runtime::HostPace hostPace;
     bool modelledComm = false; ///< this process alone stands for rank asRank; operations only take time
     int asRank = 0;
     comm::NetworkModel network; ///< how much time

@@ -96,6 +96,7 @@ int runRank(const RunConfig& wanted, int rank) {
         return unusable(rank, problem);
     }
     setMarks(config.marks);
+    runtime::setHostPace(config.hostPace);
     const parallel::ParallelState ranks(config.parallel, rank);
     parallel::RankCommunicators communicators;
     std::string error;

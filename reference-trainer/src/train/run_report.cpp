@@ -82,6 +82,7 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
             = operationsPerToken(m_config.model, parameters) / (device.peakRate * device.gpus);
     }
     m_last = std::chrono::steady_clock::now();
+    m_begin = m_last;
     m_first = firstStep;
     m_done = firstStep;
     if (corpus != nullptr) {
@@ -111,6 +112,15 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
                 "assumptions, losses mean nothing\n",
                 m_rank, ranks);
         }
+        if (m_config.hostPace.overheadUs > 0) {
+            fmt::print(
+                "EMULATED: each call that queues work costs the host {:g} us more, as under a framework\n",
+                m_config.hostPace.overheadUs);
+        }
+        if (m_config.hostPace.stallProbability > 0) {
+            fmt::print("EMULATED: the host stalls at {:g} of all calls, for {:g} ms on average\n",
+                m_config.hostPace.stallProbability, m_config.hostPace.stallMs);
+        }
         for (const std::string& group : m_config.modelledGroups) {
             fmt::print("MODELLED {}\n", group);
         }
@@ -122,6 +132,9 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     nlohmann::ordered_json line{{"event", "begin"}, {"dtype", elementName(m_config.type)},
         {"graph_mode", mode}, {"ranks", ranks}, {"parameters", parameters}, {"device_bytes", device.bytes},
         {"tokens_per_step", tokens}, {"entropy_rate", m_entropyRate}, {"attainable_loss", m_attainable}};
+    if (m_config.hostPace.overheadUs > 0) {
+        line["emulated_overhead_us"] = m_config.hostPace.overheadUs;
+    }
     if (m_config.modelledComm) {
         line["modelled"] = m_config.modelledGroups;
     }
@@ -185,7 +198,26 @@ void RunReport::finished(const std::vector<optim::StepRecord>& records) {
             number(record.loss), number(record.gradNorm), record.learningRate, scale,
             kindName(m_kinds.at(step - static_cast<std::size_t>(m_first)))));
     }
+    logTimes(records.size());
     progress(records.back(), static_cast<std::int64_t>(records.size()));
+}
+
+// Apart from the steps, whose lines are the same in every run with the same numbers.
+void RunReport::logTimes(std::size_t steps) {
+    if (m_log == nullptr) {
+        return;
+    }
+    const auto end = static_cast<std::size_t>(m_done - m_first);
+    nlohmann::ordered_json line{{"event", "times"}, {"first", m_done - static_cast<std::int64_t>(steps)}};
+    for (std::size_t index = end - steps; index < end; ++index) {
+        line["at"].push_back(finishedAt(index));
+    }
+    logLine(line.dump());
+}
+
+double RunReport::finishedAt(std::size_t index) const {
+    const auto at = index < m_completed.size() ? m_completed[index] : std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(at - m_begin).count();
 }
 
 void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
@@ -252,7 +284,7 @@ void RunReport::saved(std::int64_t steps, bool stops) {
     }
 }
 
-void RunReport::end(std::uint64_t parameterHash) {
+void RunReport::end(std::uint64_t parameterHash, const graphs::RunCounts& counts) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
     const std::size_t last = std::min<std::size_t>(m_losses.size(), 20);
     const double sum
@@ -266,8 +298,9 @@ void RunReport::end(std::uint64_t parameterHash) {
             m_config.modelledComm ? "MODELLED " : "", m_done - m_first, seconds, last, mean, entropy);
     }
     logLine(fmt::format(
-        R"({{"event":"end","steps":{},"seconds":{:.3f},"final_loss":{:.17g},"entropy_rate":{:.17g},"parameter_hash":"{:016x}"}})",
-        m_done, seconds, mean, m_entropyRate, parameterHash));
+        R"({{"event":"end","steps":{},"seconds":{:.3f},"final_loss":{:.17g},"entropy_rate":{:.17g},"parameter_hash":"{:016x}","graphs":{{"warm_ups":{},"captures":{},"failures":{},"replays":{},"fallbacks":{}}}}})",
+        m_done, seconds, mean, m_entropyRate, parameterHash, counts.warmUps, counts.captures, counts.failures,
+        counts.replays, counts.fallbacks));
 }
 
 } // namespace gdt::train

@@ -55,12 +55,15 @@ public:
     void transition(const graphs::Transition& transition);
     /// A checkpoint of so many finished steps is in its place; the run ends with it when `stops`.
     void saved(std::int64_t steps, bool stops);
-    void end(std::uint64_t parameterHash);
+    void end(std::uint64_t parameterHash, const graphs::RunCounts& counts);
 
 private:
     /// Whether the loss has a floor to be compared with.
     [[nodiscard]] bool showsEntropy() const { return m_entropyRate > 0 && !m_config.modelledComm; }
     void logLine(const std::string& line);
+    /// Seconds since begin() at which the step of this index was seen to have finished.
+    [[nodiscard]] double finishedAt(std::size_t index) const;
+    void logTimes(std::size_t steps); ///< of the last so many steps
     void progress(const optim::StepRecord& last, std::int64_t steps);
 
     const RunConfig& m_config;
@@ -78,6 +81,7 @@ private:
     std::vector<double> m_losses;
     std::vector<std::chrono::steady_clock::time_point> m_completed; // from the first step on
     std::chrono::steady_clock::time_point m_start;
+    std::chrono::steady_clock::time_point m_begin;
     std::chrono::steady_clock::time_point m_last;
 };
 

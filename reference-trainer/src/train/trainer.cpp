@@ -421,7 +421,7 @@ template <class T> Status Trainer<T>::finish() {
     GDT_TRY(stream.memcpyAsync(
         m_parameters.data(), m_master, m_parameters.size() * sizeof(Wide), CopyKind::DeviceToHost));
     GDT_TRY(stream.synchronize());
-    m_report.end(hashOf(m_parameters));
+    m_report.end(hashOf(m_parameters), m_manager.counts());
     return Status::Success;
 }
 

@@ -137,6 +137,25 @@ class Modelled:
         return "delays are missing: " + ", ".join(slow) if slow else None
 
 
+@dataclasses.dataclass
+class Table:
+    """A table of trainer_bench at toy scale: every row runs. The figures themselves are those of a run by hand."""
+    name: str
+    table: str
+    alone: bool = False
+    note: str = ""
+
+    def run(self, runner):
+        command = ["{build}/bin/trainer_bench", "--backend", "cuda", "--scale", "toy", "--table", self.table, "--window-steps",
+                   "4", "--all-rows", "--json", "--graphdoctor", ""]
+        ended = runner.run(runner.command(command), self.name, 120)
+        if ended.status is None:
+            return ended.describe()
+        rows = json.loads(ended.out)["rows"]
+        wrong = ["%s: %s" % (row["what"], row["problem"]) for row in rows if "problem" in row]
+        return "; ".join(wrong) or None
+
+
 def fault(name, rule, *options, line=True):
     command = [TRAINER, "--backend", "cuda", "--steps", "600", "--no-marks", "--quiet", *options, "--fault"]
     return [FaultCheck("trainer_" + name, command + [name], rule, line=line, timeout=90, alone=True),
@@ -174,6 +193,7 @@ CHECKS = [
     Pair("trainer_pool_fallback", SMALL, ["--graph-cache-size", "0.1"], ["--graph-mode", "eager"]),
     Pair("trainer_pool_slots", [*SMALL, "--graph-key", "slot"], ["--graph-cache-size", "1"], []),
     Modelled(),
+    Table("trainer_table_modes", "5.1"),
     *layout("dp", "--dp", "2", "--micro-batches", "1"),
     *layout("tp", "--tp", "2"),
     *layout("tp_sp", "--tp", "2", "--sequence-parallel"),
