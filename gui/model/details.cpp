@@ -78,6 +78,8 @@ void addLocations(
     }
 }
 
+constexpr const char* kNotKnown = QT_TRANSLATE_NOOP("gd::gui::Words", "not known");
+
 std::string valueText(const rules::Value& value, std::string_view unit) {
     if (const auto* number = std::get_if<std::int64_t>(&value)) {
         if (unit == "ns")
@@ -90,7 +92,7 @@ std::string valueText(const rules::Value& value, std::string_view unit) {
         return fmt::format("{:.4g}{}{}", *real, unit.empty() ? "" : " ", unit);
     if (const auto* text = std::get_if<std::string>(&value))
         return *text;
-    return Words::fill(Words::tr(QT_TRANSLATE_NOOP("gd::gui::Words", "not known")));
+    return Words::fill(Words::tr(kNotKnown));
 }
 
 std::string translated(std::string_view word) {

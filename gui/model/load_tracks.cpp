@@ -41,6 +41,7 @@ std::string gapCause(std::string_view word) {
     return std::string(word);
 }
 
+constexpr const char* kStep = QT_TRANSLATE_NOOP("gd::gui::Words", "step %1");
 // Words for step.kind but 'steady'.
 [[maybe_unused]] constexpr const char* kStepKinds[] = {QT_TRANSLATE_NOOP("gd::gui::Words", "warmup"),
     QT_TRANSLATE_NOOP("gd::gui::Words", "excluded"), QT_TRANSLATE_NOOP("gd::gui::Words", "outside")};
@@ -462,7 +463,7 @@ private:
 } // namespace
 
 std::string stepName(std::int64_t step) {
-    return Words::fill(Words::tr(QT_TRANSLATE_NOOP("gd::gui::Words", "step %1")), step);
+    return Words::fill(Words::tr(kStep), step);
 }
 
 Result<TraceInfo> readTraceInfo(Db& db, const std::string& path) {

@@ -38,6 +38,7 @@ SearchResult searchEvents(const std::vector<RowPtr>& rows, const std::vector<boo
         = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), from.row) - rows.begin());
     const Order here = from ? Order(from.startNs(), rowNumber, from.lane, from.index)
                             : Order(fromNs, direction > 0 ? 0 : rows.size(), 0, 0);
+    const std::vector<std::uint8_t> wanted(marked.begin(), marked.end()); // bytes are faster to ask than bits
     Order best; // nearest in the direction
     Order first; // where it goes round to
     bool found = false;
@@ -50,7 +51,7 @@ SearchResult searchEvents(const std::vector<RowPtr>& rows, const std::vector<boo
                 if (i % 65536 == 0 && stop)
                     return {};
                 const std::uint32_t name = lane.name(i);
-                if (name >= marked.size() || !marked[name])
+                if (name >= wanted.size() || wanted[name] == 0)
                     continue;
                 const Order order(lane.start(i), r, l, i);
                 ++out.count;

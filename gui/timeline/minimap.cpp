@@ -57,31 +57,43 @@ TimeScale Minimap::scale() const {
     return TimeScale::fit(info.startNs, info.endNs, width() * devicePixelRatioF());
 }
 
+// Rows come one by one while a trace is loading: only new ones are counted, on top of the others.
 void Minimap::count() {
+    const auto pixels = static_cast<std::size_t>(std::max(0.0, width() * devicePixelRatioF()));
+    const auto& all = m_timeline->layout().rows();
+    const auto known = std::count_if(
+        all.begin(), all.end(), [this](const RowPtr& row) { return m_counted.contains(row); });
+    const bool otherTrace = static_cast<std::size_t>(known) != m_counted.size();
+    if (otherTrace || m_countedScale != scale() || m_busy.size() != pixels) {
+        m_countedScale = scale();
+        m_busy.assign(pixels, 0);
+        m_counted.clear();
+    }
     std::vector<RowPtr> rows;
-    for (const RowPtr& row : m_timeline->layout().rows()) {
-        if (showsDeviceWork(row->kind, row->measured))
+    for (const RowPtr& row : all) {
+        if (showsDeviceWork(row->kind, row->measured) && !m_counted.contains(row))
             rows.push_back(row);
     }
     const int generation = ++*m_generation;
     m_pool.clear();
-    m_pool.start([this, rows, scale = scale(), pixels = static_cast<int>(width() * devicePixelRatioF()),
-                     generation, current = m_generation] {
-        std::vector<float> busy(static_cast<std::size_t>(std::max(0, pixels)));
+    m_pool.start([this, rows, scale = m_countedScale, pixels, generation, current = m_generation] {
+        std::vector<float> busy(pixels);
         for (const RowPtr& row : rows) {
             for (const auto& lane : row->lanes) {
                 if (*current != generation)
                     return;
-                const std::vector<Cell> cells = makeCells(*lane, scale, pixels);
+                const std::vector<Cell> cells = makeCells(*lane, scale, static_cast<int>(pixels));
                 for (std::size_t x = 0; x < cells.size(); ++x)
                     busy[x] = std::max(
                         busy[x], static_cast<float>(cells[x].busyNs) / static_cast<float>(cells[x].spanNs));
             }
         }
-        m_mail.post([this, busy = std::move(busy), generation]() mutable {
+        m_mail.post([this, rows, busy = std::move(busy), generation] {
             if (*m_generation != generation)
                 return;
-            m_busy = std::move(busy);
+            for (std::size_t x = 0; x < busy.size(); ++x)
+                m_busy[x] = std::max(m_busy[x], busy[x]);
+            m_counted.insert(rows.begin(), rows.end());
             update();
             emit counted();
         });

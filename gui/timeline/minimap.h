@@ -8,6 +8,8 @@
 #include <QTimer>
 #include <QWidget>
 
+#include <set>
+
 namespace gd::gui {
 
 // The whole trace in one thin line: how busy the device is, a tick for each finding, and a frame around what
@@ -46,6 +48,8 @@ private:
     const Theme* m_theme;
     ReportPtr m_report;
     std::vector<float> m_busy;
+    std::set<RowPtr> m_counted; // rows that m_busy knows of, at this scale
+    TimeScale m_countedScale;
     QTimer m_soon; // rows arrive one by one: they are counted together
     Mailbox m_mail;
     Workers m_pool{1};

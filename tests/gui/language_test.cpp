@@ -47,6 +47,7 @@ TEST_F(Chinese, MenusPanelsAndRowsSpeakIt) {
     for (const RowPtr& row : view->layout().rows())
         EXPECT_TRUE(isChinese(QString::fromStdString(row->title))) << row->title;
     EXPECT_TRUE(window.showStep(3));
+    EXPECT_TRUE(isChinese(QString::fromStdString(stepName(3)).section(QLatin1Char(' '), 0, 0)));
     EXPECT_TRUE(isChinese(view->selectionText())) << view->selectionText().toStdString();
 }
 

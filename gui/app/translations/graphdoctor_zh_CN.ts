@@ -1199,5 +1199,9 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <source>with it</source>
         <translation>同时出现</translation>
     </message>
+    <message>
+        <source>step %1</source>
+        <translation>第 %1 步</translation>
+    </message>
 </context>
 </TS>
