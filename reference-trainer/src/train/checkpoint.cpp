@@ -41,6 +41,16 @@ std::string partialName(const std::string& folder, std::int64_t step) {
     return folder + "/" + stepName(step) + ".partial";
 }
 
+// Where an older checkpoint of the same step waits on file systems that cannot exchange two folders.
+std::string setAsideName(const std::string& folder, std::int64_t step) {
+    return folder + "/" + stepName(step) + ".old";
+}
+
+// False when there is nothing to exchange with, or the file system cannot.
+bool exchange(const std::string& a, const std::string& b) {
+    return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+}
+
 std::string rankFile(const std::string& folder, std::int64_t rank) {
     return folder + "/rank-" + std::to_string(rank) + ".ckpt";
 }
@@ -147,9 +157,19 @@ bool Checkpoint::write(
 bool Checkpoint::commit(const std::string& folder, std::int64_t step, std::string& problem) {
     const std::string final = folder + "/" + stepName(step);
     std::error_code failure;
-    fs::remove_all(final, failure); // an older run's
-    fs::rename(partialName(folder, step), final, failure);
+    const std::string partial = partialName(folder, step);
+    // A checkpoint of the same step, perhaps the only good one, stays until the new one has its place.
+    if (!exchange(partial, final)) {
+        if (fs::exists(final, failure)) {
+            fs::remove_all(setAsideName(folder, step), failure);
+            fs::rename(final, setAsideName(folder, step), failure);
+        }
+        fs::rename(partial, final, failure);
+    }
     if (!failure && flush(folder) && writeText(folder + "/latest", stepName(step))) {
+        std::error_code ignored;
+        fs::remove_all(partial, ignored);
+        fs::remove_all(setAsideName(folder, step), ignored);
         return true;
     }
     problem = "checkpoint " + final
@@ -216,7 +236,11 @@ Checkpoint::File Checkpoint::open(
     if (isNamed && !isStepName(latest)) {
         return wrong("does not name a checkpoint: step-N is expected");
     }
-    path = rankFile(isNamed ? folder + "/" + latest : folder, m_header.rank);
+    std::string named = isNamed ? folder + "/" + latest : folder;
+    if (isNamed && !fs::exists(named, ignored) && fs::exists(named + ".old", ignored)) {
+        named += ".old"; // the program ended while it put a newer one in its place
+    }
+    path = rankFile(named, m_header.rank);
     File file(std::fopen(path.c_str(), "rb"));
     if (file == nullptr) {
         return wrong(std::string("cannot be read: ") + std::strerror(errno));

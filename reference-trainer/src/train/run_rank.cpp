@@ -82,7 +82,7 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
         return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
                                          : unusable(ranks.rank(), trainer.problem());
     }
-    return 0;
+    return report.logComplete() ? 0 : kUnusable;
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace gdt::train {
 
@@ -47,6 +48,12 @@ std::string number(double value) {
     return std::isfinite(value) ? fmt::format("{:.17g}", value) : "null";
 }
 
+// Standard output may be a full disk or a closed pipe: no reason to stop training.
+template <class... Values> void say(fmt::format_string<Values...> format, Values&&... values) {
+    const std::string text = fmt::format(format, std::forward<Values>(values)...);
+    static_cast<void>(std::fwrite(text.data(), 1, text.size(), stdout));
+}
+
 } // namespace
 
 RunReport::RunReport(const RunConfig& config, int rank)
@@ -70,8 +77,24 @@ RunReport::~RunReport() {
 }
 
 void RunReport::logLine(const std::string& line) {
-    if (m_log != nullptr) {
-        fmt::print(m_log, "{}\n", line);
+    if (m_log == nullptr) {
+        return;
+    }
+    const std::string text = line + "\n";
+    if (std::fwrite(text.data(), 1, text.size(), m_log) != text.size()) {
+        endLog();
+    }
+}
+
+// The first failure ends the log and nothing else.
+void RunReport::endLog() {
+    const bool flushed = std::fflush(m_log) == 0 && std::ferror(m_log) == 0;
+    const int cause = errno;
+    std::fclose(std::exchange(m_log, nullptr));
+    if (!flushed) {
+        m_logComplete = false;
+        fmt::print(stderr, "reference-trainer: --log {}: {}; the log is incomplete, training goes on\n",
+            m_config.logFile, std::strerror(cause));
     }
 }
 
@@ -83,6 +106,7 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     }
     m_last = std::chrono::steady_clock::now();
     m_begin = m_last;
+    m_usedBytes = device.usedBytes;
     m_first = firstStep;
     m_done = firstStep;
     if (corpus != nullptr) {
@@ -93,39 +117,36 @@ void RunReport::begin(const data::MarkovCorpus* corpus, std::int64_t parameters,
     const int ranks = m_config.parallel.world();
     const char* mode = modeName(m_config.graphs.mode);
     if (m_speaks && !m_config.quiet) {
-        fmt::print(
-            "GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}; "
+        say("GPT: {} layers, hidden {}, {} heads, {} parameters, {}; {} tokens a step on {} rank{}; {}; "
             "{:.0f} MiB of device memory a rank\n",
             m_config.model.layers, m_config.model.hidden, m_config.model.heads, parameters,
             elementName(m_config.type), tokens, ranks, ranks == 1 ? "" : "s", mode,
             static_cast<double>(device.bytes) / static_cast<double>(std::size_t{1} << 20));
         if (corpus != nullptr) {
-            fmt::print("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first "
-                       "prediction included: {:.4f})\n",
+            say("corpus: {} tokens, entropy rate {:.4f} nats a token (order 1: {:.4f}, first "
+                "prediction included: {:.4f})\n",
                 corpus->vocab(), m_entropyRate, corpus->firstOrderEntropy(), m_attainable);
         } else {
-            fmt::print("text: {}, vocabulary {}\n", m_config.dataFile, m_config.model.vocab);
+            say("text: {}, vocabulary {}\n", m_config.dataFile, m_config.model.vocab);
         }
         if (m_config.modelledComm) {
-            fmt::print(
-                "MODELLED: this process does the work of rank {} of {} alone; times of communication are "
+            say("MODELLED: this process does the work of rank {} of {} alone; times of communication are "
                 "assumptions, losses mean nothing\n",
                 m_rank, ranks);
         }
         if (m_config.hostPace.overheadUs > 0) {
-            fmt::print(
-                "EMULATED: each call that queues work costs the host {:g} us more, as under a framework\n",
+            say("EMULATED: each call that queues work costs the host {:g} us more, as under a framework\n",
                 m_config.hostPace.overheadUs);
         }
         if (m_config.hostPace.stallProbability > 0) {
-            fmt::print("EMULATED: the host stalls at {:g} of all calls, for {:g} ms on average\n",
+            say("EMULATED: the host stalls at {:g} of all calls, for {:g} ms on average\n",
                 m_config.hostPace.stallProbability, m_config.hostPace.stallMs);
         }
         for (const std::string& group : m_config.modelledGroups) {
-            fmt::print("MODELLED {}\n", group);
+            say("MODELLED {}\n", group);
         }
         if (firstStep > 0) {
-            fmt::print("resumed after {} steps\n", firstStep);
+            say("resumed after {} steps\n", firstStep);
         }
         std::fflush(stdout);
     }
@@ -146,7 +167,7 @@ void RunReport::plan(const MemoryPlan& plan) {
         fmt::print(stderr, "reference-trainer: rank {}: {}\n", m_rank, warning);
     }
     if (m_speaks && !m_config.quiet) {
-        fmt::print("{}\n", plan.text());
+        say("{}\n", plan.text());
     }
     nlohmann::ordered_json line{{"event", "graph-pool"}, {"needed_bytes", plan.needed()},
         {"activation_bytes", plan.activations}, {"workspace_bytes", plan.workspaces},
@@ -158,7 +179,7 @@ void RunReport::plan(const MemoryPlan& plan) {
 
 void RunReport::held(const graphs::GraphKey& key, const std::vector<GraphMemory::Held>& held) {
     if (m_config.graphReport) {
-        fmt::print("rank {}: graph {} holds {}\n", m_rank, key.text(), heldText(held));
+        say("rank {}: graph {} holds {}\n", m_rank, key.text(), heldText(held));
     }
     if (m_log == nullptr) {
         return;
@@ -244,9 +265,10 @@ void RunReport::progress(const optim::StepRecord& last, std::int64_t steps) {
     const std::string scale = m_config.optimizer.scaleWindow == 0
         ? std::string()
         : fmt::format("  scale {:.0f}{}", last.lossScale, last.skipped != 0 ? ", update skipped" : "");
-    fmt::print("{}step {:5}/{}  loss {:.{}f}{}  norm {:.3f}{}  {:.0f} tokens/s{}  {}\n",
+    say("{}step {:5}/{}  loss {:.{}f}{}  norm {:.3f}{}  {:.0f} tokens/s{}  {:.0f} MiB  {}\n",
         m_config.modelledComm ? "MODELLED " : "", m_done, m_config.steps, last.loss, digits, entropy,
         last.gradNorm, scale, rate, utilisation,
+        static_cast<double>(m_usedBytes()) / static_cast<double>(std::size_t{1} << 20),
         kindName(m_kinds.at(static_cast<std::size_t>(m_done - m_first) - 1)));
     std::fflush(stdout);
 }
@@ -278,7 +300,7 @@ void RunReport::transition(const graphs::Transition& t) {
 void RunReport::saved(std::int64_t steps, bool stops) {
     logLine(fmt::format(R"({{"event":"checkpoint","steps":{},"stops":{}}})", steps, stops));
     if (m_speaks && (!m_config.quiet || stops)) {
-        fmt::print("checkpoint of {} steps in {}{}\n", steps, m_config.saveFolder,
+        say("checkpoint of {} steps in {}{}\n", steps, m_config.saveFolder,
             stops ? "; stopped as asked, --resume goes on from there" : "");
         std::fflush(stdout);
     }
@@ -294,13 +316,16 @@ void RunReport::end(std::uint64_t parameterHash, const graphs::RunCounts& counts
         const std::string entropy = showsEntropy()
             ? fmt::format(", {:+.1f} % from the entropy rate", 100.0 * (mean / m_entropyRate - 1.0))
             : std::string();
-        fmt::print("{}{} steps in {:.1f} s; mean loss of the last {}: {:.4f}{}\n",
+        say("{}{} steps in {:.1f} s; mean loss of the last {}: {:.4f}{}\n",
             m_config.modelledComm ? "MODELLED " : "", m_done - m_first, seconds, last, mean, entropy);
     }
     logLine(fmt::format(
         R"({{"event":"end","steps":{},"seconds":{:.3f},"final_loss":{:.17g},"entropy_rate":{:.17g},"parameter_hash":"{:016x}","graphs":{{"warm_ups":{},"captures":{},"failures":{},"replays":{},"fallbacks":{}}}}})",
         m_done, seconds, mean, m_entropyRate, parameterHash, counts.warmUps, counts.captures, counts.failures,
         counts.replays, counts.fallbacks));
+    if (m_log != nullptr) {
+        endLog();
+    }
 }
 
 } // namespace gdt::train

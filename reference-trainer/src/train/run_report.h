@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct DeviceFacts {
     std::size_t bytes = 0; ///< taken by this rank
     double peakRate = 0; ///< of the GPU, operations a second in the run's format; 0 when not known
     int gpus = 1; ///< that the ranks share
+    std::function<std::size_t()> usedBytes; ///< of the device at this moment, by everybody
 };
 
 /// What the run says while it goes: progress lines for people on stdout and, with --log, one JSON object a
@@ -31,6 +33,8 @@ public:
 
     /// Empty, or one sentence why the log file cannot be written.
     [[nodiscard]] const std::string& problem() const { return m_problem; }
+    /// False when the log file could not hold everything, which was said on stderr.
+    [[nodiscard]] bool logComplete() const { return m_logComplete; }
 
     /// `corpus` is null when the text comes from a file, whose entropy nobody knows. The first step is
     /// `firstStep`.
@@ -61,6 +65,7 @@ private:
     /// Whether the loss has a floor to be compared with.
     [[nodiscard]] bool showsEntropy() const { return m_entropyRate > 0 && !m_config.modelledComm; }
     void logLine(const std::string& line);
+    void endLog();
     /// Seconds since begin() at which the step of this index was seen to have finished.
     [[nodiscard]] double finishedAt(std::size_t index) const;
     void logTimes(std::size_t steps); ///< of the last so many steps
@@ -70,8 +75,10 @@ private:
     int m_rank;
     bool m_speaks;
     std::FILE* m_log = nullptr;
+    bool m_logComplete = true;
     std::string m_problem;
     double m_entropyRate = 0;
+    std::function<std::size_t()> m_usedBytes;
     double m_attainable = 0;
     double m_fastestStepSeconds = 0;
     double m_utilisationPerToken = 0; // times tokens a second; 0 when the peak is not known

@@ -326,7 +326,12 @@ template <class T> Status Trainer<T>::setUp() {
     m_report.begin(m_corpus.get(), wholeParameters(),
         {m_deviceBytes, m_device.peakRate(sizeof(T)),
             m_config.modelledComm ? m_ranks.worldSize()
-                                  : std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend))},
+                                  : std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend)),
+            [this] {
+                std::size_t free = 0;
+                std::size_t total = 0;
+                return runtime::ok(m_device.memoryInfo(&free, &total)) ? total - free : 0;
+            }},
         m_firstStep);
     if (m_config.graphs.mode != graphs::GraphMode::Eager) {
         m_report.plan(m_memory.plan());

@@ -135,6 +135,55 @@ TEST(Checkpoint, OneThatCannotBeWrittenLeavesTheLastGoodOne) {
     EXPECT_EQ(run(folder, arguments + "9 --resume points").status, 0);
 }
 
+// Killed at any moment while a checkpoint of a step is made again, the run leaves one that can be resumed.
+TEST(Checkpoint, SavingTheSameStepAgainNeverLeavesNone) {
+    const TemporaryFolder folder;
+    const std::string arguments = kSmall + "--hidden 32 --steps 4 ";
+    ASSERT_EQ(run(folder, arguments + "--save points").status, 0);
+    const auto points = folder.path() / "points";
+    for (int i = 0; i < 12; ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const std::string command = "cd " + folder.path().string() + " && exec env -u RANK -u WORLD_SIZE "
+                + GDT_TRAINER + " " + arguments + "--quiet --save points 2>&1";
+            ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+            ::_exit(127);
+        }
+        const auto begun = [&] { return std::filesystem::exists(points / "step-4.partial"); };
+        int wait = 0;
+        while (!begun() && ::waitpid(child, &wait, WNOHANG) == 0) {
+            ::usleep(200);
+        }
+        ::usleep(static_cast<unsigned>(i) * 300);
+        ::kill(child, SIGKILL);
+        ::waitpid(child, &wait, 0);
+        const Outcome resumed = run(folder, kSmall + "--hidden 32 --steps 5 --resume points");
+        ASSERT_EQ(resumed.status, 0) << "kill " << i << ": " << resumed.output;
+    }
+}
+
+TEST(Checkpoint, OneThatWasSetAsideIsFoundWhenItsPlaceIsEmpty) {
+    const TemporaryFolder folder;
+    ASSERT_EQ(run(folder, kSmall + "--steps 4 --save points").status, 0);
+    const auto points = folder.path() / "points";
+    std::filesystem::rename(points / "step-4", points / "step-4.old");
+    const Outcome resumed = run(folder, kSmall + "--steps 5 --resume points");
+    EXPECT_EQ(resumed.status, 0) << resumed.output;
+}
+
+TEST(Log, AFullDiskEndsTheLogAndNothingElse) {
+    const TemporaryFolder folder;
+    for (const char* steps : {"3", "300"}) { // the failure shows at the end, or on the way
+        const Outcome outcome = run(folder, kSmall + "--save points --steps " + steps + " --log /dev/full");
+        EXPECT_EQ(outcome.status, 3);
+        EXPECT_EQ(outcome.output,
+            "reference-trainer: --log /dev/full: No space left on device; the log is incomplete, training "
+            "goes "
+            "on\n");
+        EXPECT_EQ(readText(folder.path() / "points" / "latest"), std::string("step-") + steps);
+    }
+}
+
 TEST(Checkpoint, ASignalSavesAndLeavesAndTheRunCanGoOn) {
     const TemporaryFolder folder;
     const std::string arguments = kSmall + "--tp 2 --dp 2 --steps 400 --log-interval 5 ";
