@@ -337,8 +337,7 @@ private:
         for (std::size_t i = 0; i < kernels.size(); ++i) {
             const report::CommKernel& kernel = kernels[i];
             m_commOnDevice.insert(kernel.process);
-            Draft& draft = of(
-                drafts, kernel.process, RowKind::comm, "kernel", Words::tr("Communication on the device"));
+            Draft& draft = of(drafts, kernel.process, RowKind::comm, "kernel", Words::tr("Communication"));
             add(draft, 0, kernel.rowId, kernel.startNs, kernel.endNs,
                 static_cast<std::uint32_t>(kernel.name));
             if (m_load.matches->waitsUntilNs(i) >= 0)
@@ -347,7 +346,7 @@ private:
         for (auto& [process, draft] : drafts) {
             draft.row.matches = m_load.matches;
             if (!matched.contains(process))
-                draft.row.title = Words::fill(Words::tr("Communication on the device: waits not known"));
+                draft.row.title = Words::fill(Words::tr("Communication: waits not known"));
         }
         return deliverAll(drafts);
     }
@@ -391,8 +390,8 @@ private:
                     draft.row.process = r.int64(1);
                     const auto hash = fmt::format("{:08x}", static_cast<std::uint64_t>(r.int64(2)) >> 32);
                     draft.row.title = r.isNull(6)
-                        ? Words::fill(Words::tr("NCCL calls, %1"), hash)
-                        : Words::fill(Words::tr("NCCL calls, %1, %2 ranks"), hash, r.int64(6));
+                        ? Words::fill(Words::tr("NCCL calls %1"), hash)
+                        : Words::fill(Words::tr("NCCL calls %1, %2 ranks"), hash, r.int64(6));
                     if (!m_commOnDevice.contains(r.int64(1)))
                         draft.row.title
                             = Words::fill(Words::tr("%1: only call times are known"), draft.row.title);

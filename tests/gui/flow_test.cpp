@@ -104,7 +104,7 @@ TEST_F(FlowWalk, AWaitIsHatchedAndATransferSolid) {
     open("h200-trace-nccl-pair");
     const RowPtr comm = rowOf(RowKind::comm, 1);
     ASSERT_NE(comm, nullptr);
-    EXPECT_EQ(comm->title, "Communication on the device");
+    EXPECT_EQ(comm->title, "Communication");
     // The first kernel of the first replay: 2.25 ms until the other rank comes, then 2.56 ms together.
     view->showInterval(1'230'303'386, 1'230'303'386 + 4'815'842, 0.1);
     view->settle();

@@ -728,24 +728,8 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <translation>设备 %1，流 %2</translation>
     </message>
     <message>
-        <source>Communication on the device</source>
-        <translation>设备上的通信</translation>
-    </message>
-    <message>
-        <source>Communication on the device: waits not known</source>
-        <translation>设备上的通信：等待时间未知</translation>
-    </message>
-    <message>
         <source>kernel</source>
         <translation>核函数</translation>
-    </message>
-    <message>
-        <source>NCCL calls, %1</source>
-        <translation>NCCL 调用，%1</translation>
-    </message>
-    <message>
-        <source>NCCL calls, %1, %2 ranks</source>
-        <translation>NCCL 调用，%1，%2 个 rank</translation>
     </message>
     <message>
         <source>%1: only call times are known</source>
@@ -1202,6 +1186,22 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>step %1</source>
         <translation>第 %1 步</translation>
+    </message>
+    <message>
+        <source>Communication</source>
+        <translation>通信</translation>
+    </message>
+    <message>
+        <source>Communication: waits not known</source>
+        <translation>通信：等待时间未知</translation>
+    </message>
+    <message>
+        <source>NCCL calls %1</source>
+        <translation>NCCL 调用 %1</translation>
+    </message>
+    <message>
+        <source>NCCL calls %1, %2 ranks</source>
+        <translation>NCCL 调用 %1，%2 个 rank</translation>
     </message>
 </context>
 </TS>
