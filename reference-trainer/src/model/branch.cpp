@@ -57,6 +57,11 @@ void Branch<T>::bind(const ParameterLayout& layout, T* values, kernels::Wide<T>*
         at(m_indices.lastWeight), m_parallel.tensor.parallel() ? Tensor<T>() : m_lastBias, m_shape.middle, h};
 }
 
+template <class T> void Branch<T>::useFp8(const kernels::Fp8Scales& scales) {
+    m_first.fp8 = {&m_scratch.fp8, scales, m_first.in, m_first.out};
+    m_last.fp8 = {&m_scratch.fp8, scales.from(kernels::kFp8Tensors), m_last.in, m_last.out};
+}
+
 template <class T>
 Status Branch<T>::norm(const Pass& pass, const T* x, T* normed, const NormStatistics<T>& statistics) const {
     return m_norm.forward(pass, x, m_parallel.tensor.shards() ? m_scratch.shard : normed, statistics);

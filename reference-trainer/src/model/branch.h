@@ -28,6 +28,9 @@ public:
     void declare(ParameterLayout& layout, const Names& names, std::uint64_t firstId, const Shape& shape);
     void bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients);
 
+    /// After bind(): both linears multiply 8-bit factors, with the scales of the first six tensors.
+    void useFp8(const kernels::Fp8Scales& scales);
+
     [[nodiscard]] const Linear<T>& first() const { return m_first; }
     [[nodiscard]] const Linear<T>& last() const { return m_last; }
 

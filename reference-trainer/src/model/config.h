@@ -26,6 +26,7 @@ struct ModelConfig {
     NormKind norm = NormKind::Layer;
     Activation activation = Activation::Gelu;
     Recompute recompute = Recompute::None;
+    bool fp8 = false; ///< the layers' matrices multiply 8-bit factors; elements are bf16
     std::int64_t mlpWidth = 0; ///< inner width of the MLP; 0: as usual for the activation
     double normEpsilon = 1e-5;
     double rotaryBase = 10000.0;

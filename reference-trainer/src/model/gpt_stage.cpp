@@ -80,6 +80,24 @@ template <class T> void GptStage<T>::bind(T* values, kernels::Wide<T>* gradients
     }
 }
 
+template <class T> std::int64_t GptStage<T>::fp8Tensors() const {
+    std::int64_t layers = 0;
+    for (const Chunk& chunk : m_chunks) {
+        layers += static_cast<std::int64_t>(chunk.layers.size());
+    }
+    return m_config.fp8 ? layers * TransformerLayer<T>::kFp8Tensors : 0;
+}
+
+template <class T> void GptStage<T>::useFp8(const kernels::Fp8Scales& scales) {
+    std::int64_t first = 0;
+    for (const Chunk& chunk : m_chunks) {
+        for (const auto& layer : chunk.layers) {
+            layer->useFp8(scales.from(first));
+            first += TransformerLayer<T>::kFp8Tensors;
+        }
+    }
+}
+
 template <class T> void GptStage<T>::connect(int c) {
     const Chunk& chunk = at(c);
     for (int s = 0; s < m_plan.slots[static_cast<std::size_t>(c)]; ++s) {

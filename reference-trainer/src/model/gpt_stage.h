@@ -41,6 +41,10 @@ public:
 
     /// `state` is where the loss goes.
     void bind(T* values, kernels::Wide<T>* gradients, optim::StepState* state);
+    /// How many tensors are rounded to 8 bits; 0 unless config.fp8.
+    [[nodiscard]] std::int64_t fp8Tensors() const;
+    /// After bind(), with config.fp8.
+    void useFp8(const kernels::Fp8Scales& scales);
     /// Starting values from counter-based random numbers: the same for every layout over ranks. `master` is
     /// the block of wide parameters, the same as the values unless T is narrow.
     runtime::Status initialise(runtime::Stream& stream, std::uint64_t seed, kernels::Wide<T>* master);

@@ -20,14 +20,22 @@ struct LocalSizes {
         , mlpHidden(config.mlpHidden() / parallel.tensor.size)
         , fc1(config.mlpBlocks() * mlpHidden)
         , vocab(config.vocab / parallel.tensor.size)
-        , firstToken(vocab * parallel.tensor.rank) { }
+        , firstToken(vocab * parallel.tensor.rank)
+        , fp8(config.fp8) { }
 
     std::int64_t rows, shardRows; ///< of the longest micro-batch, see Pass
     std::int64_t hidden, heads, headSize;
     std::int64_t mlpHidden, fc1; ///< inputs of the MLP's second linear, outputs of its first one
     std::int64_t vocab, firstToken;
+    bool fp8;
 
     [[nodiscard]] std::int64_t width() const { return heads * headSize; } ///< of this rank's heads
+};
+
+/// Both factors of a product in 8 bits.
+struct Fp8Scratch {
+    std::uint8_t* left = nullptr;
+    std::uint8_t* right = nullptr;
 };
 
 /// Buffers that no pass keeps beyond the next layer, shared by all layers and slots. Those that only
@@ -41,6 +49,7 @@ template <class T> struct Scratch {
     T* gated = nullptr; ///< [rows, mlpHidden], gradient of the product of gates and values; SwiGLU
     T* heads = nullptr; ///< [rows, hidden / ranks], gradient of the attention's output
     Wide* rowSums = nullptr; ///< [batch, heads, seqLen]
+    Fp8Scratch fp8;
     T* shard = nullptr; ///< [shardRows, hidden]; sequence parallel
     T* full = nullptr; ///< [rows, hidden]; sequence parallel
     T* keyValues[2] = {}; ///< [rows, 2 * width]; ring
@@ -59,6 +68,11 @@ template <class T> struct Scratch {
         }
         plan.want(&heads, sizes.rows * sizes.width());
         plan.want(&rowSums, sizes.rows * sizes.heads);
+        if (sizes.fp8) {
+            const std::int64_t widest = std::max({sizes.hidden, sizes.fc1, 3 * sizes.width()});
+            plan.want(&fp8.left, sizes.rows * widest);
+            plan.want(&fp8.right, std::max(sizes.rows, sizes.hidden) * widest);
+        }
         if (parallel.tensor.shards()) {
             plan.want(&shard, sizes.shardRows * sizes.hidden);
             plan.want(&full, sizes.rows * sizes.hidden);

@@ -23,6 +23,11 @@ public:
     void plan(BufferPlan& plan, int slots);
     /// Resolves parameters, after ParameterLayout::finish.
     void bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients);
+    /// After bind(), with the scales of the first kFp8Tensors tensors.
+    void useFp8(const kernels::Fp8Scales& scales) {
+        m_attentionBranch.useFp8(scales);
+        m_mlpBranch.useFp8(scales.from(2 * kernels::kFp8Tensors));
+    }
     /// After BufferPlan::assign: what the layer reads and writes for each slot.
     void connect(int slot, const Residual<T>& residual, const std::int64_t* firstSample);
 
@@ -36,6 +41,8 @@ public:
 
     /// Parameters a layer declares, for ids.
     static constexpr std::uint64_t kIds = 12;
+    /// Tensors that its four linears round to 8 bits.
+    static constexpr std::int64_t kFp8Tensors = 4 * kernels::kFp8Tensors;
 
 private:
     struct Slot {

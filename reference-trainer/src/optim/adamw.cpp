@@ -17,7 +17,7 @@ using runtime::Status;
 template <class T>
 AdamWOptimizer<T>::AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
     const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state,
-    const OptimizerRanks& ranks)
+    const OptimizerRanks& ranks, const kernels::Fp8Scales& scales)
     : m_device(device)
     , m_config(config)
     , m_layout(layout)
@@ -26,7 +26,8 @@ AdamWOptimizer<T>::AdamWOptimizer(runtime::Device& device, const OptimizerConfig
     , m_master(master)
     , m_rounded(std::is_same_v<T, Wide> ? nullptr : values)
     , m_gradients(gradients)
-    , m_state(state) {
+    , m_state(state)
+    , m_scales(scales) {
     if (ranks.shards != nullptr) {
         const std::int64_t part = layout.count() / ranks.shards->size();
         m_begin = part * ranks.shards->rank();
@@ -125,6 +126,21 @@ template <class T> Status AdamWOptimizer<T>::gatherShards(runtime::Stream& strea
     return m_ranks.shards->allGather(m_master + m_begin, m_master, count, parallel::wireType<Wide>(), stream);
 }
 
+template <class T> Status AdamWOptimizer<T>::updateScales(runtime::Stream& stream) {
+    if (m_scales.count == 0) {
+        return Status::Success;
+    }
+    const auto count = static_cast<std::size_t>(m_scales.count);
+    for (comm::Communicator* parts : m_ranks.tensorParts) {
+        if (parts != nullptr) {
+            GDT_TRY(parts->allReduce(
+                m_scales.amax, m_scales.amax, count, comm::DataType::Float32, comm::ReduceOp::Max, stream));
+        }
+    }
+    return stream.template launch<kernels::UpdateFp8Scales>(gridFor(m_scales.count),
+        {m_scales.amax, m_scales.scale, m_scales.inverse, m_scales.history, m_state, m_scales.count});
+}
+
 template <class T> Status AdamWOptimizer<T>::issue(runtime::Stream& stream) {
     GDT_TRY(ensureState());
     GDT_TRY(stream.template launch<kernels::LearningRateSchedule>(gridFor(1),
@@ -135,6 +151,7 @@ template <class T> Status AdamWOptimizer<T>::issue(runtime::Stream& stream) {
     GDT_TRY(update(stream, m_layout.decayedCount(), m_layout.count(), 0.0));
     GDT_TRY(gatherShards(stream));
     GDT_TRY(stream.memsetAsync(m_gradients, 0, static_cast<std::size_t>(m_layout.count()) * sizeof(Wide)));
+    GDT_TRY(updateScales(stream));
     return stream.template launch<kernels::FinishStep>(gridFor(1), {m_state, m_config.scaleWindow});
 }
 

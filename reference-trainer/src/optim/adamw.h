@@ -2,9 +2,12 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "kernels/fp8.h"
 #include "model/parameter.h"
 #include "optim/step_state.h"
 #include "runtime/stream.h"
+
+#include <array>
 
 namespace gdt::optim {
 
@@ -29,6 +32,8 @@ struct OptimizerRanks {
     /// ZeRO-1: the replicas each update their part of the parameters and then gather all. Null: each updates
     /// all.
     comm::Communicator* shards = nullptr;
+    /// Ranks that hold parts of the same tensors: the largest value of a tensor is that over all of them.
+    std::array<comm::Communicator*, 2> tensorParts{};
     bool countsReplicated = true; ///< whether tensors that all tensor-parallel ranks hold count here
 };
 
@@ -43,7 +48,7 @@ public:
     /// narrow each update also rounds them into `values`, else both are the same block.
     AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
         const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state,
-        const OptimizerRanks& ranks = {});
+        const OptimizerRanks& ranks = {}, const kernels::Fp8Scales& scales = {});
     ~AdamWOptimizer();
     AdamWOptimizer(const AdamWOptimizer&) = delete;
     AdamWOptimizer& operator=(const AdamWOptimizer&) = delete;
@@ -53,7 +58,7 @@ public:
     /// Forgets the moments, so that Adam starts afresh. Waits for the device.
     runtime::Status releaseState();
 
-    /// Schedule, norm, clip, update, clear gradients, file the step's record.
+    /// Schedule, norm, clip, update, clear gradients, scales of 8-bit tensors, file the step's record.
     runtime::Status issue(runtime::Stream& stream);
 
     /// The moments of the elements that this rank updates; null before ensureState().
@@ -66,6 +71,7 @@ private:
     runtime::Status addSquares(runtime::Stream& stream, std::int64_t begin, std::int64_t end, bool& first);
     runtime::Status update(runtime::Stream& stream, std::int64_t begin, std::int64_t end, double decay);
     runtime::Status gatherShards(runtime::Stream& stream);
+    runtime::Status updateScales(runtime::Stream& stream);
 
     runtime::Device& m_device;
     OptimizerConfig m_config;
@@ -77,6 +83,7 @@ private:
     T* m_rounded; // null where T is as wide
     Wide* m_gradients;
     StepState* m_state;
+    kernels::Fp8Scales m_scales;
     Wide* m_firstMoment = nullptr;
     Wide* m_secondMoment = nullptr;
 };

@@ -189,7 +189,7 @@ std::string Checkpoint::mismatch(const Header& other) const {
         std::int64_t own, stored;
         Words words = {}; // by value; numbers when there are none
     } fields[] = {
-        {"--dtype", m_header.type, other.type, {"fp32", "fp64", "bf16", "tf32", "fp16"}},
+        {"--dtype", m_header.type, other.type, {"fp32", "fp64", "bf16", "tf32", "fp16", "fp8"}},
         {"--tp", m_header.tensor, other.tensor},
         {"--cp", m_header.context, other.context},
         {"--dp", m_header.data, other.data},

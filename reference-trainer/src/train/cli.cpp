@@ -42,7 +42,8 @@ bool contains(const std::vector<std::string>& words, const char* word) {
 }
 
 const std::map<std::string, ElementType> kTypes{{"fp32", ElementType::F32}, {"fp64", ElementType::F64},
-    {"bf16", ElementType::BF16}, {"tf32", ElementType::TF32}, {"fp16", ElementType::F16}};
+    {"bf16", ElementType::BF16}, {"tf32", ElementType::TF32}, {"fp16", ElementType::F16},
+    {"fp8", ElementType::FP8}};
 const std::map<std::string, graphs::GraphMode> kModes{{"eager", graphs::GraphMode::Eager},
     {"manual", graphs::GraphMode::Manual}, {"auto", graphs::GraphMode::Auto}};
 const std::map<std::string, graphs::CachePolicy> kPolicies{{"fallback", graphs::CachePolicy::Fallback},

@@ -57,9 +57,10 @@ void addModelOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
         ->check(CLI::IsMember({"none", "selective", "full"}));
     app.add_option("--dtype", raw.dtype,
            "Number format; bf16 and fp16 keep parameters, gradients and moments in fp32 as well, fp16 scales "
-           "the loss; the host emulates both; CUDA only: tf32, fp32 with products on tensor cores")
+           "the loss, fp8 is bf16 whose layers multiply 8-bit factors; the host emulates all three; CUDA "
+           "only: tf32, fp32 with products on tensor cores")
         ->group(group)
-        ->check(CLI::IsMember({"fp32", "tf32", "fp64", "bf16", "fp16"}));
+        ->check(CLI::IsMember({"fp32", "tf32", "fp64", "bf16", "fp16", "fp8"}));
 }
 
 void addTrainingOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {

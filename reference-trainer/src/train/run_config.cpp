@@ -51,7 +51,31 @@ std::string RunConfig::layoutProblem() const {
     if (passScope == graphs::Scope::Hop && parallel.context == 1) {
         return "--graph-scope hop captures the steps of the attention ring: it needs --cp 2 or more";
     }
-    return pipeline::ScheduleShape{schedule, parallel.pipeline, virtualStages, microBatches}.problem();
+    const std::string problem
+        = pipeline::ScheduleShape{schedule, parallel.pipeline, virtualStages, microBatches}.problem();
+    return problem.empty() ? fp8Problem() : problem;
+}
+
+std::string RunConfig::fp8Problem() const {
+    if (type != ElementType::FP8 || backend == runtime::Backend::Host) {
+        return {};
+    }
+    const std::int64_t rows
+        = parallel::ContextGroup{0, parallel.context, nullptr, ringLayout}.localLength(model.seqLen)
+        * microBatch;
+    const struct {
+        const char* what;
+        std::int64_t size;
+    } sizes[] = {{"--hidden", model.hidden}, {"--hidden / --tp", model.hidden / parallel.tensor},
+        {"--mlp-hidden / --tp", model.mlpHidden() / parallel.tensor},
+        {"--seq-len / --cp * --micro-batch-size", rows}};
+    for (const auto& [what, size] : sizes) {
+        if (size % 16 != 0) {
+            return std::string("--dtype fp8 multiplies 16 numbers at a time on a GPU: ") + what + " is "
+                + std::to_string(size) + ", no multiple of 16";
+        }
+    }
+    return {};
 }
 
 std::vector<std::int32_t> RunConfig::readData(std::string& problem) const {

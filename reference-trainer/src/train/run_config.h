@@ -18,10 +18,10 @@
 
 namespace gdt::train {
 
-enum class ElementType { F32, F64, BF16, TF32, F16 };
+enum class ElementType { F32, F64, BF16, TF32, F16, FP8 };
 
 [[nodiscard]] constexpr const char* elementName(ElementType type) {
-    constexpr const char* kNames[] = {"fp32", "fp64", "bf16", "tf32", "fp16"};
+    constexpr const char* kNames[] = {"fp32", "fp64", "bf16", "tf32", "fp16", "fp8"};
     return kNames[static_cast<int>(type)];
 }
 
@@ -92,6 +92,8 @@ struct RunConfig {
     /// Empty when model and schedule can be spread over the ranks like this, else one sentence that names the
     /// options to change.
     [[nodiscard]] std::string layoutProblem() const;
+    /// The same for --dtype fp8 on a GPU, whose tensor cores multiply 8-bit factors 16 at a time.
+    [[nodiscard]] std::string fp8Problem() const;
     /// The same for faults that name a rank and a layer which that rank does not hold.
     [[nodiscard]] std::string faultProblem() const;
     /// The tokens of dataFile; nothing, with one sentence, when they cannot be used.

@@ -110,6 +110,7 @@ int runRank(const RunConfig& wanted, int rank) {
     case ElementType::F64:
         return train<double>(config, ranks, communicators);
     case ElementType::BF16:
+    case ElementType::FP8:
         return train<kernels::BFloat16>(config, ranks, communicators);
     case ElementType::F16:
         return train<kernels::Float16>(config, ranks, communicators);

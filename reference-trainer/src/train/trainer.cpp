@@ -3,6 +3,8 @@
 
 #include "train/marks.h"
 
+#include <cmath>
+
 namespace gdt::train {
 
 using graphs::Scope;
@@ -61,6 +63,7 @@ parallel::ModelParallel modelParallel(const RunConfig& config, const parallel::P
 model::ModelConfig modelOf(const RunConfig& config) {
     model::ModelConfig model = config.model;
     model.dropoutSeed = config.seed;
+    model.fp8 = config.type == ElementType::FP8;
     return model;
 }
 
@@ -136,8 +139,16 @@ template <class T> Status Trainer<T>::allocate() {
     m_gradients = static_cast<Wide*>(memory);
     GDT_TRY(deviceArray(&memory, sizeof(optim::StepState)));
     m_state = static_cast<optim::StepState*>(memory);
+    if (const std::int64_t tensors = m_stage.fp8Tensors(); tensors > 0) {
+        GDT_TRY(deviceArray(
+            &memory, static_cast<std::size_t>(kernels::Fp8Scales::floats(tensors)) * sizeof(float)));
+        m_scales = kernels::Fp8Scales::in(static_cast<float*>(memory), tensors);
+    }
     GDT_TRY(openGraphMemory());
     m_stage.bind(m_values, m_gradients, m_state);
+    if (m_scales.count > 0) {
+        m_stage.useFp8(m_scales);
+    }
     return Status::Success;
 }
 
@@ -176,11 +187,32 @@ template <class T> Status Trainer<T>::fillMemory() {
     optim::StepState state{};
     state.lossScale = m_config.optimizer.lossScale;
     GDT_TRY(stream.memcpyAsync(m_state, &state, sizeof(state), CopyKind::HostToDevice));
+    GDT_TRY(fillScales());
     std::vector<std::int32_t> text;
     GDT_TRY(loadText(text));
     GDT_TRY(
         stream.memcpyAsync(m_text, text.data(), text.size() * sizeof(std::int32_t), CopyKind::HostToDevice));
     return stream.synchronize();
+}
+
+// Scales for the first step, before any value was seen. Inputs follow a norm and weights start small. The
+// gradient of a token's loss is 1 / (tokens of a step); 2^-24 of it is still rounded to more than zero.
+template <class T> Status Trainer<T>::fillScales() {
+    if (m_scales.count == 0) {
+        return Status::Success;
+    }
+    const float tokens = static_cast<float>(m_config.tokensPerStep());
+    const float first[kernels::kFp8Tensors]
+        = {16.0F, 2048.0F, 256.0F * std::exp2(std::floor(std::log2(tokens)))};
+    std::vector<float> values(static_cast<std::size_t>(kernels::Fp8Scales::floats(m_scales.count)));
+    const kernels::Fp8Scales host = kernels::Fp8Scales::in(values.data(), m_scales.count);
+    for (std::int64_t i = 0; i < m_scales.count; ++i) {
+        host.scale[i] = first[i % kernels::kFp8Tensors];
+        host.inverse[i] = 1.0F / host.scale[i];
+    }
+    GDT_TRY(m_compute.stream().memcpyAsync(
+        m_scales.amax, values.data(), values.size() * sizeof(float), CopyKind::HostToDevice));
+    return m_compute.stream().synchronize();
 }
 
 template <class T> Status Trainer<T>::loadText(std::vector<std::int32_t>& text) {
@@ -247,9 +279,12 @@ template <class T> void Trainer<T>::buildRegions() {
     optim::OptimizerRanks ranks;
     ranks.norm = sharded ? m_communicators.agreement.get() : m_communicators.model.get();
     ranks.shards = sharded ? m_communicators.replicas.get() : nullptr;
+    if (m_scales.count > 0) {
+        ranks.tensorParts = {m_communicators.tensor.get(), m_communicators.replicas.get()};
+    }
     ranks.countsReplicated = m_ranks.coordinate(Axis::Tensor) == 0;
-    m_optimizer = std::make_unique<optim::AdamWOptimizer<T>>(
-        m_device, m_config.optimizer, m_stage.layout(), m_master, m_values, m_gradients, m_state, ranks);
+    m_optimizer = std::make_unique<optim::AdamWOptimizer<T>>(m_device, m_config.optimizer, m_stage.layout(),
+        m_master, m_values, m_gradients, m_state, ranks, m_scales);
     const kernels::FetchTokens::Args fetch{m_text, m_state, nullptr, nullptr, m_textTokens,
         m_config.model.seqLen, m_config.microBatch, 0, m_config.microBatches, m_ranks.coordinate(Axis::Data),
         m_ranks.size(Axis::Data), m_config.seed + kSamplingSeedOffset};
@@ -324,7 +359,7 @@ template <class T> Status Trainer<T>::setUp() {
         GDT_TRY(resume());
     }
     m_report.begin(m_corpus.get(), wholeParameters(),
-        {m_deviceBytes, m_device.peakRate(sizeof(T)),
+        {m_deviceBytes, m_device.peakRate(m_config.type == ElementType::FP8 ? 1 : sizeof(T)),
             m_config.modelledComm ? m_ranks.worldSize()
                                   : std::min(m_ranks.worldSize(), runtime::deviceCount(m_config.backend)),
             [this] {

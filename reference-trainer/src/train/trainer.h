@@ -50,6 +50,7 @@ private:
     [[nodiscard]] std::int64_t wholeParameters() const;
     void observe(const graphs::Transition& transition);
     runtime::Status fillMemory();
+    runtime::Status fillScales();
     runtime::Status openFaults();
     void buildRegions();
     [[nodiscard]] parallel::GradientReduction reduction() const;
@@ -96,6 +97,7 @@ private:
     T* m_values = nullptr; // what the model computes with: the same block unless T is narrow
     Wide* m_gradients = nullptr;
     optim::StepState* m_state = nullptr;
+    kernels::Fp8Scales m_scales; // of no tensors unless --dtype fp8
     std::int32_t* m_text = nullptr;
     std::vector<void*> m_deviceArrays;
     std::size_t m_deviceBytes = 0;

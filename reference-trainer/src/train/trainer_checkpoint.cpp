@@ -18,8 +18,8 @@ void requestStop() {
     g_stopWanted.store(true, std::memory_order_relaxed);
 }
 
-// Parameters, moments and step state; where T is narrow the rounded parameters, too, because with ZeRO-1
-// those of other ranks cannot be made from the own part of the wide ones.
+// Parameters, moments, step state and the scales of 8-bit tensors; where T is narrow the rounded parameters,
+// too, because with ZeRO-1 those of other ranks cannot be made from the own part of the wide ones.
 template <class T> struct Trainer<T>::Image {
     struct Buffer {
         void* device;
@@ -37,6 +37,9 @@ template <class T> struct Trainer<T>::Image {
         add(trainer.m_optimizer->firstMoment(), owned * sizeof(Wide));
         add(trainer.m_optimizer->secondMoment(), owned * sizeof(Wide));
         add(trainer.m_state, sizeof(optim::StepState));
+        if (const std::int64_t scales = kernels::Fp8Scales::floats(trainer.m_scales.count); scales > 0) {
+            add(trainer.m_scales.amax, static_cast<std::size_t>(scales) * sizeof(float));
+        }
     }
     void add(void* device, std::size_t bytes) { buffers.push_back({device, std::vector<std::byte>(bytes)}); }
     [[nodiscard]] std::vector<Checkpoint::Part> parts() {

@@ -88,7 +88,8 @@ TEST_P(Resume, GoesOnBitForBit) {
 INSTANTIATE_TEST_SUITE_P(Layouts, Resume,
     ::testing::Values("", "--graph-mode eager --norm rms --untied", "--tp 2 --pp 2 --sequence-parallel",
         "--dp 2 --zero1 --activation swiglu", "--cp 2 --pp 2 --schedule gpipe",
-        "--dtype fp16 --loss-scale 4294967296 --loss-scale-window 3", "--dtype bf16 --tp 2 --dp 2 --zero1"));
+        "--dtype fp16 --loss-scale 4294967296 --loss-scale-window 3", "--dtype bf16 --tp 2 --dp 2 --zero1",
+        "--dtype fp8 --tp 2 --recompute selective"));
 
 TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
     const TemporaryFolder folder;

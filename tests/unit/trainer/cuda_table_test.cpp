@@ -7,6 +7,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/fetch_tokens.h"
+#include "kernels/fp8.h"
 #include "kernels/gemm.h"
 #include "kernels/modelled_transfer.h"
 #include "kernels/norm.h"
@@ -49,6 +50,7 @@ TEST(CudaTable, HasEveryKernelInEveryFormat) {
     expectAll<double>();
     expectAll<BFloat16>();
     expectAll<Float16>();
+    expectLaunchers<QuantizeFp8<BFloat16>, GemmFp8<BFloat16>, GemmFp8<float>, UpdateFp8Scales>();
     expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep, ModelledTransfer>();
     EXPECT_EQ(runtime::cuda::findLauncher("no_such_kernel"), nullptr);
 }

@@ -100,6 +100,7 @@ void trainRankAs(const RunConfig& config, int rank, const std::string& folder) {
     case train::ElementType::F64:
         return trainRank<double>(config, rank, folder);
     case train::ElementType::BF16:
+    case train::ElementType::FP8:
         return trainRank<kernels::BFloat16>(config, rank, folder);
     case train::ElementType::F16:
         return trainRank<kernels::Float16>(config, rank, folder);

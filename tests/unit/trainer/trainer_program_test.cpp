@@ -34,7 +34,8 @@ TEST(TrainerProgram, HelpAndFaultListEndWithSuccess) {
 
 TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
     for (const char* arguments :
-        {"--no-such-option", "--steps many", "--steps 0", "--dtype fp8", "--heads 3", "--hidden 6 --heads 2",
+        {"--no-such-option", "--steps many", "--steps 0", "--dtype fp7", "--dtype tf32",
+            "--dtype fp8 --backend cuda --hidden 24 --heads 2", "--heads 3", "--hidden 6 --heads 2",
             "--fault nothing", "--fault item-in-capture@layer=9", "--fault tp-allreduce-unjoined", "--json",
             "--graph-scope full,cycle", "--corpus-tokens 10", "stray", "--tp 3", "--tp 16 --heads 16",
             "--pp 3", "--cp 3", "--cp 4 --seq-len 12", "--tp 2 --sequence-parallel --seq-len 7",

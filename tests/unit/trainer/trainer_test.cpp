@@ -47,6 +47,7 @@ Outcome run(const RunConfig& config) {
     case ElementType::F64:
         return runAs<double>(config);
     case ElementType::BF16:
+    case ElementType::FP8:
         return runAs<kernels::BFloat16>(config);
     case ElementType::F16:
         return runAs<kernels::Float16>(config);
@@ -90,7 +91,8 @@ TEST_P(GraphEqualsEager, InEveryScopeBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GraphEqualsEager,
-    ::testing::Values(ElementType::F32, ElementType::F64, ElementType::BF16, ElementType::F16));
+    ::testing::Values(
+        ElementType::F32, ElementType::F64, ElementType::BF16, ElementType::F16, ElementType::FP8));
 
 RunConfig halfRun(double lossScale) {
     RunConfig config = smallRun();
@@ -136,6 +138,23 @@ TEST(HalfPrecision, ScaleOfTheLossHardlyChangesWhatIsLearnt) {
         EXPECT_NEAR(large.records[i].loss, loss, 0.01 * loss) << "step " << i;
         EXPECT_NEAR(bf16.records[i].loss, loss, 0.03 * loss) << "step " << i;
     }
+}
+
+TEST(EightBits, LearnWhatSixteenBitsLearn) {
+    RunConfig config = smallRun();
+    config.steps = 40;
+    config.type = ElementType::BF16;
+    const Outcome wide = run(config);
+    config.type = ElementType::FP8;
+    const Outcome narrow = run(config);
+    EXPECT_NE(narrow.parameters, wide.parameters);
+    for (std::size_t i = 0; i < wide.records.size(); ++i) {
+        EXPECT_NEAR(narrow.records[i].loss, wide.records[i].loss, 0.04 * wide.records[i].loss)
+            << "step " << i;
+    }
+    EXPECT_LT(narrow.records.back().loss, narrow.records.front().loss);
+    config.model.recompute = model::Recompute::Full;
+    expectSameBits(narrow, run(config));
 }
 
 TEST(Trainer, WorkerThreadsDoNotChangeTheNumbers) {

@@ -3,6 +3,7 @@
 // that every run and every rank takes the same one and the bits agree; it is kept for the process.
 #include "kernels/cuda/cublaslt_library.h"
 #include "kernels/cuda/tables.cuh"
+#include "kernels/fp8.h"
 #include "kernels/gemm.h"
 
 #include <cstdio>
@@ -22,7 +23,7 @@ template <> constexpr cudaDataType_t kType<double> = CUDA_R_64F;
 
 /// Everything that decides which algorithm is right, and nothing else.
 struct Shape {
-    cudaDataType_t input, output;
+    cudaDataType_t first, second, output;
     std::int64_t rows, columns, depth; // of the column-major product
     std::int64_t leadingFirst, leadingSecond, leadingOut;
     bool transposeFirst, transposeSecond, bias, accumulates;
@@ -30,8 +31,9 @@ struct Shape {
     int device;
     bool tf32;
 
+    [[nodiscard]] bool narrowest() const { return first == CUDA_R_8F_E4M3; }
     [[nodiscard]] auto key() const {
-        return std::tie(input, output, rows, columns, depth, leadingFirst, leadingSecond, leadingOut,
+        return std::tie(first, second, output, rows, columns, depth, leadingFirst, leadingSecond, leadingOut,
             transposeFirst, transposeSecond, bias, accumulates, alignFirst, alignSecond, alignOut, alignBias,
             device, tf32);
     }
@@ -46,7 +48,14 @@ std::uint32_t alignmentOf(const void* pointer) {
     return bytes;
 }
 
-/// Descriptors and algorithm of one shape. The bias pointer is set anew for each launch, under the lock.
+/// Addresses that belong to the description of a product.
+struct Pointers {
+    const void* bias = nullptr;
+    const float* scaleFirst = nullptr; ///< 8-bit factors: device memory, what they are multiplied by
+    const float* scaleSecond = nullptr;
+};
+
+/// Descriptors and algorithm of one shape. Pointers are set anew for each launch, under the lock.
 struct Plan {
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr;
@@ -62,11 +71,12 @@ bool fine(cublasStatus_t status) {
 
 class Products {
 public:
-    cudaError_t run(const Shape& shape, const void* first, const void* second, void* out, const void* bias,
-        const void* alpha, const void* beta, LaunchContext& context);
+    cudaError_t run(const Shape& shape, const void* first, const void* second, void* out,
+        const Pointers& pointers, const void* alpha, const void* beta, LaunchContext& context);
 
 private:
-    Plan& planFor(const Shape& shape, cublasLtHandle_t handle);
+    Plan& planFor(const Shape& shape, const Pointers& pointers, cublasLtHandle_t handle);
+    static bool point(const Shape& shape, const Pointers& pointers, Plan& plan);
     static bool describe(const Shape& shape, Plan& plan);
     static bool choose(const Shape& shape, cublasLtHandle_t handle, Plan& plan);
 
@@ -77,7 +87,7 @@ private:
 
 bool Products::describe(const Shape& shape, Plan& plan) {
     const CublasLt& lt = cublasLt();
-    const bool wide = shape.input == CUDA_R_64F;
+    const bool wide = shape.first == CUDA_R_64F;
     const cublasComputeType_t single = shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : single;
     const cublasOperation_t opFirst = shape.transposeFirst ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -93,9 +103,9 @@ bool Products::describe(const Shape& shape, Plan& plan) {
             &target, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), leading));
     };
     return good
-        && layout(plan.first, shape.input, shape.transposeFirst ? shape.depth : shape.rows,
+        && layout(plan.first, shape.first, shape.transposeFirst ? shape.depth : shape.rows,
             shape.transposeFirst ? shape.rows : shape.depth, shape.leadingFirst)
-        && layout(plan.second, shape.input, shape.transposeSecond ? shape.columns : shape.depth,
+        && layout(plan.second, shape.second, shape.transposeSecond ? shape.columns : shape.depth,
             shape.transposeSecond ? shape.depth : shape.columns, shape.leadingSecond)
         && layout(plan.out, shape.output, shape.rows, shape.columns, shape.leadingOut);
 }
@@ -126,15 +136,30 @@ bool Products::choose(const Shape& shape, cublasLtHandle_t handle, Plan& plan) {
     return good;
 }
 
-Plan& Products::planFor(const Shape& shape, cublasLtHandle_t handle) {
+bool Products::point(const Shape& shape, const Pointers& pointers, Plan& plan) {
+    const CublasLt& lt = cublasLt();
+    const auto set = [&](cublasLtMatmulDescAttributes_t which, const void* pointer) {
+        return fine(lt.descSet(plan.operation, which, &pointer, sizeof(pointer)));
+    };
+    if (shape.bias && !set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointers.bias))
+        return false;
+    return !shape.narrowest()
+        || (set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, pointers.scaleFirst)
+            && set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, pointers.scaleSecond));
+}
+
+Plan& Products::planFor(const Shape& shape, const Pointers& pointers, cublasLtHandle_t handle) {
     const auto [entry, isNew] = m_plans.try_emplace(shape);
+    Plan& plan = entry->second;
     if (isNew)
-        entry->second.usable = describe(shape, entry->second) && choose(shape, handle, entry->second);
-    return entry->second;
+        plan.usable = describe(shape, plan) && point(shape, pointers, plan) && choose(shape, handle, plan);
+    else
+        plan.usable = plan.usable && point(shape, pointers, plan);
+    return plan;
 }
 
 cudaError_t Products::run(const Shape& shape, const void* first, const void* second, void* out,
-    const void* bias, const void* alpha, const void* beta, LaunchContext& context) {
+    const Pointers& pointers, const void* alpha, const void* beta, LaunchContext& context) {
     const CublasLt& lt = cublasLt();
     if (!lt.problem.empty()) {
         std::fprintf(stderr, "reference-trainer: %s\n", lt.problem.c_str());
@@ -154,10 +179,8 @@ cudaError_t Products::run(const Shape& shape, const void* first, const void* sec
         if (!created)
             return cudaErrorNotSupported;
     }
-    Plan& plan = planFor(shape, handle);
-    if (!plan.usable
-        || (bias != nullptr
-            && !fine(lt.descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)))))
+    Plan& plan = planFor(shape, pointers, handle);
+    if (!plan.usable)
         return cudaErrorNotSupported;
     const cublasStatus_t status = lt.matmul(handle, plan.operation, alpha, first, plan.first, second,
         plan.second, beta, out, plan.out, out, plan.out, &plan.algorithm, workspace,
@@ -181,7 +204,8 @@ template <class T, class C> __global__ void __launch_bounds__(kThreads) addBias(
 // c's rows are columns to cuBLASLt, so c = op(a) op(b) becomes c^T = op(b)^T op(a)^T.
 template <class T, class C> Shape shapeOf(const typename Gemm<T, C>::Args& g) {
     Shape shape{};
-    shape.input = kType<T>;
+    shape.first = kType<T>;
+    shape.second = kType<T>;
     shape.output = kType<C>;
     shape.rows = g.n;
     shape.columns = g.m;
@@ -201,25 +225,60 @@ template <class T, class C> Shape shapeOf(const typename Gemm<T, C>::Args& g) {
     return shape;
 }
 
+// Never destroyed: the driver may be gone before static objects are.
+Products& products() {
+    static Products* instance = new Products;
+    return *instance;
+}
+
 template <class T, class C> cudaError_t gemm(const typename Gemm<T, C>::Args& g, LaunchContext& context) {
-    // Never destroyed: the driver may be gone before static objects are.
-    static Products* products = new Products;
     Shape shape = shapeOf<T, C>(g);
     shape.tf32 = context.tf32 && std::is_same_v<T, float>;
     cudaError_t error = cudaGetDevice(&shape.device);
+    Pointers pointers;
+    pointers.bias = shape.bias ? g.bias : nullptr;
     if (error == cudaSuccess)
-        error
-            = products->run(shape, g.b, g.a, g.c, shape.bias ? g.bias : nullptr, &g.alpha, &g.beta, context);
+        error = products().run(shape, g.b, g.a, g.c, pointers, &g.alpha, &g.beta, context);
     if (error != cudaSuccess || g.bias == nullptr || shape.bias)
         return error;
     addBias<T, C><<<blocksFor(g.m * g.n, kThreads), kThreads, 0, context.stream>>>(g);
     return launched();
 }
 
+// Both factors with the summed dimension side by side: the transposed form, and the only one for 8 bits.
+template <class C> cudaError_t gemmFp8(const typename GemmFp8<C>::Args& g, LaunchContext& context) {
+    Shape shape{};
+    shape.first = CUDA_R_8F_E4M3;
+    shape.second = g.gradientA ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+    shape.output = kType<C>;
+    shape.rows = g.n;
+    shape.columns = g.m;
+    shape.depth = g.k;
+    shape.leadingFirst = g.k;
+    shape.leadingSecond = g.k;
+    shape.leadingOut = g.n;
+    shape.transposeFirst = true;
+    shape.bias = g.bias != nullptr;
+    shape.accumulates = g.beta != 0;
+    shape.alignFirst = alignmentOf(g.b);
+    shape.alignSecond = alignmentOf(g.a);
+    shape.alignOut = alignmentOf(g.c);
+    shape.alignBias = alignmentOf(g.bias);
+    if (const cudaError_t error = cudaGetDevice(&shape.device); error != cudaSuccess)
+        return error;
+    const float alpha = 1.0F;
+    Pointers pointers;
+    pointers.bias = g.bias;
+    pointers.scaleFirst = g.inverseB;
+    pointers.scaleSecond = g.inverseA;
+    return products().run(shape, g.b, g.a, g.c, pointers, &alpha, &g.beta, context);
+}
+
 constexpr Launcher kTable[] = {entry<Gemm<double>, gemm<double, double>>(),
     entry<Gemm<float>, gemm<float, float>>(), entry<Gemm<BFloat16>, gemm<BFloat16, BFloat16>>(),
     entry<Gemm<BFloat16, float>, gemm<BFloat16, float>>(), entry<Gemm<Float16>, gemm<Float16, Float16>>(),
-    entry<Gemm<Float16, float>, gemm<Float16, float>>()};
+    entry<Gemm<Float16, float>, gemm<Float16, float>>(), entry<GemmFp8<BFloat16>, gemmFp8<BFloat16>>(),
+    entry<GemmFp8<float>, gemmFp8<float>>()};
 
 } // namespace
 

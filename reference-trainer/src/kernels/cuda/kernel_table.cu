@@ -17,8 +17,8 @@ const Launcher* findLauncher(const char* name) {
     using namespace kernels::cuda;
     for (const std::span<const Launcher> table :
         {attentionLaunchers(), crossEntropyLaunchers(), dropoutLaunchers(), elementwiseLaunchers(),
-            embeddingLaunchers(), gemmLaunchers(), modelledLaunchers(), normLaunchers(), optimizerLaunchers(),
-            ringAttentionLaunchers(), swigluLaunchers(), vocabParallelLaunchers()}) {
+            embeddingLaunchers(), fp8Launchers(), gemmLaunchers(), modelledLaunchers(), normLaunchers(),
+            optimizerLaunchers(), ringAttentionLaunchers(), swigluLaunchers(), vocabParallelLaunchers()}) {
         for (const Launcher& launcher : table) {
             if (std::strcmp(launcher.name, name) == 0)
                 return &launcher;

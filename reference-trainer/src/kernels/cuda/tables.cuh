@@ -13,6 +13,7 @@ namespace gdt::kernels::cuda {
 [[nodiscard]] std::span<const Launcher> dropoutLaunchers();
 [[nodiscard]] std::span<const Launcher> elementwiseLaunchers();
 [[nodiscard]] std::span<const Launcher> embeddingLaunchers();
+[[nodiscard]] std::span<const Launcher> fp8Launchers();
 [[nodiscard]] std::span<const Launcher> gemmLaunchers();
 [[nodiscard]] std::span<const Launcher> modelledLaunchers();
 [[nodiscard]] std::span<const Launcher> normLaunchers();

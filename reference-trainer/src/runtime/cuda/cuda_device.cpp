@@ -176,13 +176,13 @@ namespace {
 // tensor cores, fp32 that of the ordinary units, which our fp32 products use.
 struct PeakRates {
     const char* name; // part of the device's name
-    double bf16, tf32, fp32, fp64;
+    double fp8, bf16, tf32, fp32, fp64; // 0: the GPU cannot multiply it
 };
 constexpr PeakRates kPeakRates[] = {
-    {"H200", 989, 494.5, 67, 67},
-    {"H100 80GB HBM3", 989, 494.5, 67, 67},
-    {"H100 PCIe", 756, 378, 51, 51},
-    {"A100", 312, 156, 19.5, 19.5},
+    {"H200", 1979, 989, 494.5, 67, 67},
+    {"H100 80GB HBM3", 1979, 989, 494.5, 67, 67},
+    {"H100 PCIe", 1513, 756, 378, 51, 51},
+    {"A100", 0, 312, 156, 19.5, 19.5},
 };
 
 } // namespace
@@ -195,7 +195,7 @@ double CudaDevice::peakRate(std::size_t elementBytes) const {
         if (std::strstr(properties.name, rates.name) == nullptr)
             continue;
         const double wide = elementBytes == 8 ? rates.fp64 : m_state->tf32() ? rates.tf32 : rates.fp32;
-        return 1e12 * (elementBytes == 2 ? rates.bf16 : wide);
+        return 1e12 * (elementBytes == 1 ? rates.fp8 : elementBytes == 2 ? rates.bf16 : wide);
     }
     return 0;
 }
