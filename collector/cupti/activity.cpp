@@ -323,7 +323,10 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     };
     if (level < raw::RecordingLevel::Light) {
         for (const auto source : kSources) {
-            say(source, CoverageState::Absent, "activity is off");
+            say(source, CoverageState::Absent,
+                level == raw::RecordingLevel::History && level < sink::levelWithoutPause()
+                    ? sink::kPausedForOverhead
+                    : "activity is off");
         }
         return;
     }

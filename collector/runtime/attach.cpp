@@ -186,7 +186,10 @@ void levelChanged(RecordingLevel level, std::uint32_t) noexcept {
             CoverageSource::memory, CoverageSource::nvtx, CoverageSource::comm_ops}) {
         sink::coverage(source, calls, on ? "" : "recording is off");
     }
-    const char* why = on ? "the level records no device activity" : "recording is off";
+    const bool pauses = level < sink::levelWithoutPause();
+    const char* why = !on ? "recording is off"
+        : pauses          ? sink::kPausedForOverhead
+                          : "the level records no device activity";
     const bool work = level >= RecordingLevel::Light;
     for (const CoverageSource source : {CoverageSource::graph_trace, CoverageSource::sync}) {
         sink::coverage(source, work ? CoverageState::Complete : CoverageState::Absent, work ? "" : why);

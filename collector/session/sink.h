@@ -41,6 +41,9 @@ std::uint32_t openCaptures() noexcept;
 void forgetOpenCaptures() noexcept;
 /// A communicator was created in this process.
 bool commSeen() noexcept;
+/// Why device activity is absent in a stretch that measures the overhead.
+inline constexpr char kPausedForOverhead[]
+    = "left out for some moments to measure what recording costs (--measure-overhead=off records them)";
 /// The level in force, or the one that holds again when a stretch that measures the overhead is over.
 raw::RecordingLevel levelWithoutPause() noexcept;
 /// The open capture that `stream` is a member of, 0 = none.
