@@ -5,9 +5,11 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
+#include "kernels/fp8.h"
 #include "kernels/gemm.h"
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
+#include "kernels/swiglu.h"
 #include "runtime/stream.h"
 
 #include <algorithm>
@@ -47,7 +49,9 @@ private:
     void memory(const char* name, double bytes, const Launch& launch);
     void compute(const char* name, double operations, const Launch& launch);
     void product(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, bool wide);
-    void attention(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize);
+    void attention(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize,
+        double dropout = 0);
+    void eightBits();
     void elementwise();
     void norms();
     void classifier();
@@ -146,7 +150,8 @@ void Bench::product(const char* name, std::int64_t m, std::int64_t n, std::int64
     }
 }
 
-void Bench::attention(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize) {
+void Bench::attention(
+    std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize, double dropout) {
     const std::int64_t elements = seqLen * batch * heads * headSize;
     const T* qkv = array<T>(3 * elements);
     const T* dout = array<T>(elements);
@@ -157,14 +162,17 @@ void Bench::attention(std::int64_t seqLen, std::int64_t batch, std::int64_t head
     // Two products over the visible half of the scores; the backward pass is counted as five, whatever it
     // computes again.
     const double product = static_cast<double>(elements) * static_cast<double>(seqLen);
-    const std::string name = "attention s " + std::to_string(seqLen) + " head " + std::to_string(headSize);
+    const std::string name = "attention s " + std::to_string(seqLen) + " head " + std::to_string(headSize)
+        + (dropout > 0 ? " dropout" : "");
+    const auto* sample = array<std::int64_t>(1);
     compute((name + " forward").c_str(), 2 * product, [=, this](int) {
         return m_stream.launch<kernels::AttentionForward<T>>(
-            {}, {qkv, out, sums, seqLen, batch, heads, headSize});
+            {}, {qkv, out, sums, seqLen, batch, heads, headSize, dropout, 1, 1, sample, 0, heads, seqLen});
     });
     compute((name + " backward").c_str(), 5 * product, [=, this](int) {
-        return m_stream.launch<kernels::AttentionBackward<T>>(
-            {}, {qkv, out, sums, dout, dqkv, scratch, seqLen, batch, heads, headSize});
+        return m_stream.launch<kernels::AttentionBackward<T>>({},
+            {qkv, out, sums, dout, dqkv, scratch, seqLen, batch, heads, headSize, dropout, 1, 1, sample, 0,
+                heads, seqLen});
     });
 }
 
@@ -182,6 +190,12 @@ void Bench::elementwise() {
     memory("gelu backward", bytes(3 * wide), [=, this](int) {
         return m_stream.launch<kernels::GeluBackward<T>>({}, {x, y, out, wide});
     });
+    memory("swiglu forward", bytes(wide + wide / 2), [=, this](int) {
+        return m_stream.launch<kernels::SwigluForward<T>>({}, {x, out, rows, 2 * m_shape.hidden});
+    });
+    memory("swiglu backward", bytes(2 * wide + wide / 2), [=, this](int) {
+        return m_stream.launch<kernels::SwigluBackward<T>>({}, {x, y, out, rows, 2 * m_shape.hidden});
+    });
     memory("residual add", bytes(3 * narrow), [=, this](int) {
         return m_stream.launch<kernels::ResidualAdd<T>>({}, {x, y, out, narrow});
     });
@@ -193,6 +207,33 @@ void Bench::elementwise() {
         return m_stream.launch<kernels::Rotary<T>>({},
             {out, m_shape.seqLen, m_shape.batch, m_shape.heads, m_shape.hidden / m_shape.heads, 1e4, 1.0});
     });
+}
+
+// What fc1 does with --dtype fp8.
+void Bench::eightBits() {
+    const std::int64_t rows = m_shape.rows();
+    const std::int64_t in = m_shape.hidden;
+    const std::int64_t out = 4 * in;
+    const T* x = array<T>(rows * in);
+    const T* w = array<T>(out * in);
+    T* y = array<T>(rows * out);
+    auto* left = array<std::uint8_t>(rows * in);
+    auto* right = array<std::uint8_t>(out * in);
+    float* numbers = array<float>(2);
+    for (const bool transposed : {false, true}) {
+        memory(transposed ? "to 8 bits, transposed" : "to 8 bits", 3.0 * static_cast<double>(rows * in),
+            [=, this](int) {
+                return m_stream.launch<kernels::QuantizeFp8<T>>(
+                    {}, {x, left, numbers, numbers + 1, rows, in, false, transposed});
+            });
+    }
+    GDT_CHECK(m_stream.launch<kernels::QuantizeFp8<T>>(
+        {}, {w, right, numbers, numbers + 1, out, in, false, false}));
+    compute("fc1, 8-bit factors", 2.0 * static_cast<double>(rows * in) * static_cast<double>(out),
+        [=, this](int) {
+            return m_stream.launch<kernels::GemmFp8<T>>(
+                {}, {left, right, y, nullptr, numbers + 1, numbers + 1, rows, out, in, 0.0F, false});
+        });
 }
 
 void Bench::norms() {
@@ -283,6 +324,9 @@ void Bench::run() {
     attention(m_shape.seqLen, m_shape.batch, m_shape.heads, h / m_shape.heads);
     attention(4096, 4, 16, 64);
     attention(4096, 4, 16, 128);
+    attention(4096, 4, 16, 64, 0.1);
+    attention(4096, 4, 16, 128, 0.1);
+    eightBits();
     GDT_CHECK(m_stream.synchronize());
     for (void* memory : m_arrays)
         GDT_CHECK(m_device.release(memory));

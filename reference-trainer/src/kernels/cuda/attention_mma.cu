@@ -227,10 +227,8 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
                 p[n][e] = visible ? exp2f(p[n][e] * scale * kLog2E - tiles.logSum[stage][column]) : 0.0F;
             }
         }
-        float dp[kOther / 8][4] = {};
+        [[maybe_unused]] std::uint32_t kept = 0; // a bit for each probability
         if constexpr (Keep::kDrops) {
-            // The values' gradient takes the probabilities that were kept; one bit for each is left behind.
-            std::uint32_t kept = 0;
             float part[kOther / 8][4];
 #pragma unroll
             for (int n = 0; n < kOther / 8; ++n) {
@@ -246,16 +244,18 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
                 }
             }
             multiplyColumns<T, D, kOther>(dv, part, douts, lane);
-            multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+        } else {
+            multiplyColumns<T, D, kOther>(dv, p, douts, lane);
+        }
+        float dp[kOther / 8][4] = {};
+        multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
+        if constexpr (Keep::kDrops) {
 #pragma unroll
             for (int n = 0; n < kOther / 8; ++n) {
 #pragma unroll
                 for (int e = 0; e < 4; ++e)
                     dp[n][e] *= (kept >> (4 * n + e) & 1U) != 0 ? keep.scale : 0.0F;
             }
-        } else {
-            multiplyColumns<T, D, kOther>(dv, p, douts, lane);
-            multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
         }
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
