@@ -31,7 +31,7 @@ struct Wish {
 Result<int> reportOn(Wish& wish) {
     if (wish.traces.size() > 1)
         return fail(ErrorCode::usage,
-            "one trace is expected, not {}; this version does not join the traces of several hosts",
+            "one trace is expected, not {}; graphdoctor merge makes one of those of several hosts",
             wish.traces.size());
     GD_TRY_ASSIGN(const report::Format format, reportFormat(wish.format));
     wish.judge.filter.rank = wish.rank;

@@ -71,6 +71,8 @@ std::optional<CommPeers::Arrival> CommPeers::lastOther(const ProcessData& proces
     for (const Member& member : comm.members) {
         if (&member == &*own || (!isCollective && member.rank != lane.second))
             continue;
+        if (member.process->host != process.host)
+            return std::nullopt; // their clocks are not related
         const Lane theirs = isCollective ? lane : Lane{lane.first == kSend ? kReceive : kSend, own->rank};
         const CommOp* call = counterpart(member, theirs, number);
         if (call == nullptr)

@@ -244,6 +244,7 @@ struct ProcessData {
     std::int64_t processId = 0;
     std::int64_t startNs = 0;
     std::int64_t endNs = 0;
+    std::string host; // empty = unknown; clocks of different hosts are not related
     bool endedClosed = false;
     bool isCuda = false;
     // From here on events (calls, device activity, ranges) are there; older ones were dropped to keep to a

@@ -76,8 +76,8 @@ Result<RawData> RawReader::read() {
 }
 
 Result<void> RawReader::readProcesses() {
-    GD_TRY(eachRow(
-        "SELECT process_id, start_ns, end_ns, ended, runtime, exit_status FROM process ORDER BY process_id",
+    GD_TRY(eachRow("SELECT process_id, start_ns, end_ns, ended, runtime, exit_status, host FROM process "
+                   "ORDER BY process_id",
         [&](Statement& row) {
             m_processIndex[row.int64(0)] = m_data.processes.size();
             ProcessData& data = m_data.processes.emplace_back();
@@ -88,6 +88,7 @@ Result<void> RawReader::readProcesses() {
             // a killed one is not.
             data.endedClosed = row.text(3) == "closed" || !row.isNull(5);
             data.isCuda = row.text(4) == "cuda";
+            data.host = row.text(6);
         }));
     GD_TRY(eachRow("SELECT process_id, CAST(value AS INTEGER) FROM process_fact WHERE key = 'events_from_ns'",
         [&](Statement& row) {

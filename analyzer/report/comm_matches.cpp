@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 namespace gd::report {
 namespace {
@@ -18,6 +19,7 @@ Result<Communicators> completeCommunicators(Db& db) {
         std::int64_t nranks = 0;
         std::set<std::int64_t> ranks;
         std::vector<std::int64_t> members;
+        std::set<std::string> hosts; // of several, the clocks are not related
         bool twice = false;
     };
     std::map<std::int64_t, Seen> all;
@@ -31,16 +33,19 @@ Result<Communicators> completeCommunicators(Db& db) {
             comm.nranks = std::max(comm.nranks, rows.int64(3));
             comm.twice = comm.twice || !comm.ranks.insert(rows.int64(2)).second;
             comm.members.push_back(rows.int64(1));
+            comm.hosts.emplace(rows.text(4));
         }
     };
-    GD_TRY(read("SELECT DISTINCT comm_hash, process_id, rank, nranks FROM nccl_comm WHERE comm_hash != 0"));
+    GD_TRY(read("SELECT DISTINCT c.comm_hash, c.process_id, c.rank, c.nranks, p.host FROM nccl_comm AS c "
+                "JOIN process AS p USING (process_id) WHERE c.comm_hash != 0"));
     if (all.empty())
-        GD_TRY(read("SELECT 0, process_id, rank, world_size FROM process WHERE rank IS NOT NULL "
+        GD_TRY(read("SELECT 0, process_id, rank, world_size, host FROM process WHERE rank IS NOT NULL "
                     "AND world_size IS NOT NULL AND parent_process_id IS NULL"));
     Communicators out;
     for (auto& [hash, comm] : all) {
         std::sort(comm.members.begin(), comm.members.end());
-        if (!comm.twice && comm.nranks > 1 && static_cast<std::int64_t>(comm.members.size()) == comm.nranks)
+        if (!comm.twice && comm.hosts.size() == 1 && comm.nranks > 1
+            && static_cast<std::int64_t>(comm.members.size()) == comm.nranks)
             out[hash] = std::move(comm.members);
     }
     return out;

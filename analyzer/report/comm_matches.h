@@ -22,8 +22,9 @@ struct CommKernel {
     bool isCollective = true; // false: a send or a receive, which no other rank runs under the same name
 };
 
-// Communicators of two and more ranks that are complete in the trace, by hash: their processes, sorted. Where
-// communicators were not recorded, the whole job under hash 0, if all of its ranks are there.
+// Communicators of two and more ranks that are complete in the trace and of one host, by hash: their
+// processes, sorted. Where communicators were not recorded, the whole job under hash 0, if all of its ranks
+// are there.
 using Communicators = std::map<std::int64_t, std::vector<std::int64_t>>;
 Result<Communicators> completeCommunicators(Db& db);
 
