@@ -40,6 +40,12 @@ bool hasWord(std::string_view text, std::span<const std::string_view> words) {
 } // namespace
 
 bool isCommKernel(std::string_view kernelName) {
+    // What a host runtime calls its messages; kernels of a device have longer names.
+    static constexpr std::array<std::string_view, 5> kNames{
+        "send", "recv", "broadcast", "reduce", "alltoall"};
+    const std::string name = lower(kernelName);
+    if (std::find(kNames.begin(), kNames.end(), name) != kNames.end())
+        return true;
     static constexpr std::array<std::string_view, 9> kWords{"nccl", "allreduce", "all_reduce",
         "reducescatter", "reduce_scatter", "allgather", "all_gather", "sendrecv", "all_to_all"};
     return containsAny(kernelName, kWords);
