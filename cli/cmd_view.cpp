@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kExamples
     = "  graphdoctor view job.gdt\n"
+      "  graphdoctor view node1.gdt node2.gdt\n"
+      "  graphdoctor view --compare before.gdt after.gdt\n"
       "  graphdoctor view job.gdt --view finding:1\n"
       "  graphdoctor view job.gdt --screenshot gap.png --view finding:1 --size 1600x900 --theme dark";
 
@@ -53,14 +55,18 @@ Result<int> startViewer(Arguments arguments) {
 int cmdView(const Arguments& arguments) {
     CLI::App app;
     describe(app, "view", "look at a trace on a timeline", kExamples);
-    std::string trace, screenshot, size, theme, language;
-    std::vector<std::string> views;
-    app.add_option("TRACE", trace, "trace file (.gdt), or a spool folder");
+    std::string screenshot, size, theme, language;
+    std::vector<std::string> traces, views;
+    bool compare = false;
+    app.add_option(
+        "TRACE", traces, "trace file (.gdt), or a spool folder; several: of ranks of one job, shown as one");
+    app.add_flag("--compare", compare, "two runs, BASE and NEW, one above the other with what differs");
     app.add_option("--screenshot", screenshot, "draw into this PNG file and exit; needs no display")
         ->type_name("FILE.png");
     app.add_option("--view", views,
-           "what to show first: finding:N (1 = the one to fix first), step:N or "
-           "range:A..B with times such as 1.5s..2s; may be repeated")
+           "what to show first: finding:N (1 = the one to fix first), step:N, ranks:N "
+           "(the ranks of step N beside each other) or range:A..B with times such as 1.5s..2s; may be "
+           "repeated")
         ->type_name("WHAT")
         ->allow_extra_args(false); // one value each time
     app.add_option("--size", size, "size of the window or picture in pixels")->type_name("WxH");

@@ -49,7 +49,7 @@ void expectRefusal(const ProgramEnd& end, int status, const std::string& part) {
 TEST_F(Commands, HelpAndVersionGoToStdout) {
     EXPECT_THAT(call({"--version"}).out, testing::StartsWith("graphdoctor "));
     EXPECT_THAT(call({"help"}).out, HasSubstr("Commands:"));
-    for (const std::string name : {"run", "report", "import", "rules", "query", "env"}) {
+    for (const std::string name : {"run", "report", "compare", "import", "merge", "rules", "query", "env"}) {
         const ProgramEnd byFlag = call({name, "--help"});
         EXPECT_EQ(byFlag.status, 0);
         EXPECT_THAT(byFlag.out, HasSubstr("Examples:"));
@@ -61,7 +61,7 @@ TEST_F(Commands, HelpAndVersionGoToStdout) {
 TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
     expectRefusal(call({}), 2, "a command is expected");
     expectRefusal(call({"reprot", "x"}), 2, "did you mean report?");
-    expectRefusal(call({"merge"}), 2, "merge is not a command");
+    expectRefusal(call({"reduce"}), 2, "reduce is not a command");
     expectRefusal(call({"help", "nothing"}), 2, "nothing is not a command");
     expectRefusal(call({"report"}), 2, "TRACE");
     expectRefusal(call({"report", trace(), "--nonsense"}), 2, "--nonsense");
@@ -120,6 +120,38 @@ TEST_F(Commands, BadTracesAreOneSentenceAndStatus3) {
         EXPECT_EQ(end.status, 3) << end.err;
         EXPECT_THAT(end.err, HasSubstr("cut.gdt"));
     }
+}
+
+TEST_F(Commands, CompareTellsADifferenceAndARegression) {
+    const ProgramEnd made
+        = s_shop->run(recordTrainer({"-o", s_shop->file("healthy.gdt"), "--no-report"}, {"--steps", "40"}));
+    ASSERT_EQ(made.status, 0) << made.err;
+    const std::string healthy = s_shop->file("healthy.gdt");
+    // The same trace twice: nothing differs.
+    const ProgramEnd same
+        = call({"compare", healthy, healthy, "--format", "json", "--fail-on", "regression"});
+    EXPECT_EQ(same.status, 0) << same.err;
+    const auto json = nlohmann::json::parse(same.out);
+    EXPECT_EQ(json["schema"], "graphdoctor.compare/1");
+    EXPECT_EQ(json["alignment"]["pairs"].size(), 40u);
+    for (const auto& difference : json["differences"])
+        EXPECT_TRUE(difference["change"] == "same" || difference["change"] == "unknown") << difference.dump();
+    const ProgramEnd worse = call({"compare", healthy, trace(), "--fail-on", "regression:1000"});
+    EXPECT_EQ(worse.status, 1) << worse.err;
+    EXPECT_THAT(worse.err, HasSubstr("new error: GD101"));
+    EXPECT_THAT(worse.out, HasSubstr("Findings of the new trace only"));
+    EXPECT_EQ(call({"compare", trace(), healthy, "--fail-on", "regression:1000"}).status, 0);
+    expectRefusal(call({"compare", trace()}), 2, "NEW");
+    expectRefusal(call({"compare", trace(), healthy, "--fail-on", "regression:x"}), 2, "regression:PERCENT");
+    expectRefusal(call({"compare", trace(), s_shop->file("missing.gdt")}), 3, "missing.gdt");
+}
+
+TEST_F(Commands, MergeRefusesWhatIsNotOneJob) {
+    const std::string out = s_shop->file("merged.gdt");
+    expectRefusal(call({"merge", trace(), "-o", out}), 2, "two traces or more");
+    expectRefusal(call({"merge", trace(), trace(), "-o", out}), 2, "named twice");
+    expectRefusal(call({"merge", trace(), s_shop->file("missing.gdt"), "-o", out}), 3, "missing.gdt");
+    EXPECT_FALSE(fs::exists(out));
 }
 
 TEST_F(Commands, BadSpoolsAreOneSentenceAndStatus3) {
