@@ -37,7 +37,7 @@ Result<Communicators> completeCommunicators(Db& db) {
         }
     };
     GD_TRY(read("SELECT DISTINCT c.comm_hash, c.process_id, c.rank, c.nranks, p.host FROM nccl_comm AS c "
-                "JOIN process AS p USING (process_id) WHERE c.comm_hash != 0"));
+                "LEFT JOIN process AS p USING (process_id) WHERE c.comm_hash != 0"));
     if (all.empty())
         GD_TRY(read("SELECT 0, process_id, rank, world_size, host FROM process WHERE rank IS NOT NULL "
                     "AND world_size IS NOT NULL AND parent_process_id IS NULL"));

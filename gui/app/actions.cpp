@@ -75,6 +75,8 @@ void MainWindow::makeActions() {
     addKey(
         select, tr("Pin the row to the top, or let it go"), {Qt::Key_P}, [this] { m_timeline->togglePin(); });
     addKey(select, tr("Graph of the selected replay or kernel"), {Qt::Key_G}, [this] { showGraph(); });
+    addKey(
+        select, tr("Compare the ranks in the step of the selection"), {Qt::Key_X}, [this] { showRanks(); });
     addKey(select, tr("Set or remove a mark"), {Qt::Key_M}, [this] { m_timeline->toggleMark(); });
     addKey(select, tr("Set or remove a mark and keep the marks beside the trace"),
         {QKeySequence(Qt::SHIFT | Qt::Key_M)}, [this] {
@@ -118,7 +120,8 @@ void MainWindow::makeActions() {
     addKey(panels, tr("Copy the statistics as CSV"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C)},
         [this] { m_stats->copyCsv(); });
     for (QDockWidget* dock : {static_cast<QDockWidget*>(m_findings), static_cast<QDockWidget*>(m_details),
-             static_cast<QDockWidget*>(m_stats), static_cast<QDockWidget*>(m_graph), m_issuesDock}) {
+             static_cast<QDockWidget*>(m_stats), static_cast<QDockWidget*>(m_graph),
+             static_cast<QDockWidget*>(m_ranks), m_issuesDock}) {
         for (QAction* entry : menuBar()->actions()) {
             if (entry->text() == panels)
                 entry->menu()->addAction(dock->toggleViewAction());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/base/text.h"
+#include "gui/app/compare_window.h"
 #include "gui/app/language.h"
 #include "gui/app/main_window.h"
 #include "gui/app/options.h"
 
 #include <QApplication>
 #include <QBuffer>
+#include <QEventLoop>
 #include <QSaveFile>
 #include <QStyleFactory>
 
@@ -46,6 +48,35 @@ bool hasDisplay() {
     return false;
 }
 
+QStringList pathsOf(const gd::gui::Options& options) {
+    QStringList paths;
+    for (const std::string& trace : options.traces)
+        paths += QString::fromStdString(trace);
+    return paths;
+}
+
+// What is shown first may wait for a worker's answer, and letters of workers are not delivered inside one of
+// them.
+constexpr Qt::ConnectionType kLater = Qt::QueuedConnection;
+
+// Waits for the answer: it comes from a worker.
+QString showRanks(gd::gui::MainWindow& window, qint64 step) {
+    QEventLoop loop;
+    QObject::connect(&window, &gd::gui::MainWindow::ranksAnswered, &loop, &QEventLoop::quit);
+    gd::gui::RanksDock& ranks = *window.ranks();
+    ranks.show();
+    ranks.raise();
+    ranks.wantStep(step);
+    if (ranks.hasSteps())
+        loop.exec();
+    const gd::gui::StepPtr& shown = ranks.model().step();
+    if (shown && shown->step == step)
+        return {};
+    return QStringLiteral("--view ranks:%1: %2")
+        .arg(step)
+        .arg(shown ? QStringLiteral("no two ranks have this step") : ranks.summary());
+}
+
 // Empty: done. Otherwise why it cannot be shown.
 QString showFirst(gd::gui::MainWindow& window, const gd::gui::FirstView& view) {
     using What = gd::gui::FirstView::What;
@@ -62,6 +93,8 @@ QString showFirst(gd::gui::MainWindow& window, const gd::gui::FirstView& view) {
         return window.showStep(view.number)
             ? QString()
             : QStringLiteral("--view step:%1: the trace has no such step").arg(view.number);
+    case What::ranks:
+        return showRanks(window, view.number);
     case What::range:
         window.timeline()->showInterval(view.fromNs, view.toNs, 0);
         return {};
@@ -77,34 +110,69 @@ QString showAll(gd::gui::MainWindow& window, const std::vector<gd::gui::FirstVie
     return {};
 }
 
+// Whole or not at all.
+int writePicture(QWidget& window, const std::string& path) {
+    QByteArray picture;
+    QBuffer buffer(&picture);
+    QSaveFile file(QString::fromStdString(path));
+    if (!window.grab().save(&buffer, "PNG") || !file.open(QIODevice::WriteOnly)
+        || file.write(picture) != picture.size() || !file.commit()) {
+        say(path + " cannot be written as a PNG file");
+        return 3;
+    }
+    return 0;
+}
+
+int refusePicture(const QString& sentence, int status) {
+    say(sentence.toStdString());
+    return status;
+}
+
+int pictureOf(gd::gui::MainWindow& window, const gd::gui::Options& options) {
+    if (!window.failure().isEmpty())
+        return refusePicture(window.failure(), 3);
+    if (const QString problem = showAll(window, options.views); !problem.isEmpty())
+        return refusePicture(problem, 2);
+    QApplication::processEvents();
+    window.timeline()->settle();
+    window.minimap()->settle();
+    return writePicture(window, options.screenshot);
+}
+
 int takeScreenshot(gd::gui::MainWindow& window, const gd::gui::Options& options) {
-    QObject::connect(&window, &gd::gui::MainWindow::traceLoaded, &window, [&window, &options] {
-        if (!window.failure().isEmpty()) {
-            say(window.failure().toStdString());
-            QApplication::exit(3);
-            return;
-        }
-        const QString problem = showAll(window, options.views);
-        if (!problem.isEmpty()) {
+    QObject::connect(
+        &window, &gd::gui::MainWindow::traceLoaded, &window,
+        [&window, &options] { QApplication::exit(pictureOf(window, options)); }, kLater);
+    window.openJob(pathsOf(options));
+    return QApplication::exec();
+}
+
+// Empty: done. Otherwise why the step cannot be shown.
+QString showCompared(gd::gui::CompareWindow& window, const gd::gui::Options& options) {
+    for (const gd::gui::FirstView& view : options.views) {
+        if (!window.showStep(view.number))
+            return QStringLiteral("--view step:%1: the traces have no such step in common").arg(view.number);
+    }
+    return {};
+}
+
+int runCompare(const gd::gui::Theme* theme, const gd::gui::Options& options) {
+    gd::gui::CompareWindow window(theme);
+    window.resize(options.width, options.height);
+    window.show();
+    QObject::connect(&window, &gd::gui::CompareWindow::compareLoaded, &window, [&window, &options] {
+        const bool picture = !options.screenshot.empty();
+        const QString problem = window.failure().isEmpty() ? showCompared(window, options) : window.failure();
+        if (!picture && !problem.isEmpty() && window.failure().isEmpty())
             say(problem.toStdString());
-            QApplication::exit(2);
+        if (!picture)
             return;
-        }
-        QApplication::processEvents();
-        window.timeline()->settle();
-        window.minimap()->settle();
-        QByteArray picture;
-        QBuffer buffer(&picture);
-        QSaveFile file(QString::fromStdString(options.screenshot)); // whole or not at all
-        if (!window.grab().save(&buffer, "PNG") || !file.open(QIODevice::WriteOnly)
-            || file.write(picture) != picture.size() || !file.commit()) {
-            say(options.screenshot + " cannot be written as a PNG file");
-            QApplication::exit(3);
-            return;
-        }
-        QApplication::exit(0);
+        window.settle();
+        QApplication::exit(problem.isEmpty() ? writePicture(window, options.screenshot)
+                                             : refusePicture(problem, window.failure().isEmpty() ? 2 : 3));
     });
-    window.openTrace(QString::fromStdString(options.trace));
+    const QStringList paths = pathsOf(options);
+    window.open(paths[0], paths[1]);
     return QApplication::exec();
 }
 
@@ -144,6 +212,8 @@ int main(int argc, char** argv) {
     else if (options->theme == "light" || picture)
         theme = &gd::gui::Theme::light();
 
+    if (options->compare)
+        return runCompare(theme, *options);
     gd::gui::MainWindow window(theme);
     window.resize(options->width, options->height);
     if (!picture)
@@ -159,8 +229,8 @@ int main(int argc, char** argv) {
                 !problem.isEmpty())
                 say(problem.toStdString());
         },
-        Qt::SingleShotConnection);
-    if (!options->trace.empty())
-        window.openTrace(QString::fromStdString(options->trace));
+        static_cast<Qt::ConnectionType>(kLater | Qt::SingleShotConnection));
+    if (!options->traces.empty())
+        window.openJob(pathsOf(*options));
     return QApplication::exec();
 }

@@ -19,6 +19,7 @@
 #include <QTableView>
 #include <QToolButton>
 #include <QTreeView>
+#include <QUrl>
 #include <QVBoxLayout>
 
 namespace gd::gui {
@@ -41,6 +42,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     , m_details(new DetailsDock(this))
     , m_stats(new StatsDock(this))
     , m_graph(new GraphDock(theme != nullptr ? theme : &Theme::of(palette()), this))
+    , m_ranks(new RanksDock(theme != nullptr ? theme : &Theme::of(palette()), this))
     , m_state(new QLabel)
     , m_forced(theme) {
     setWindowTitle(tr("GraphDoctor"));
@@ -71,6 +73,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     addDockWidget(Qt::BottomDockWidgetArea, m_findings);
     addDockWidget(Qt::BottomDockWidgetArea, m_details);
     addDockWidget(Qt::BottomDockWidgetArea, m_issuesDock);
+    tabifyDockWidget(m_findings, m_ranks);
     tabifyDockWidget(m_findings, m_issuesDock);
     tabifyDockWidget(m_details, m_stats);
     tabifyDockWidget(m_details, m_graph);
@@ -120,6 +123,7 @@ void MainWindow::connectDocks() {
         if (m_session)
             m_session->requestNode(m_graph->view()->graph(), node, scale.nsAt(m_timeline->plotWidth() / 2.0));
     });
+    connectRanks();
     connect(m_search, &SearchBar::found, m_timeline, &TimelineView::selectEvent);
     connect(m_search, &SearchBar::rowFilterChanged, m_timeline, &TimelineView::setFilter);
     connect(m_search, &SearchBar::rowWanted, this, [this] {
@@ -137,11 +141,11 @@ void MainWindow::connectDocks() {
     });
 }
 
-void MainWindow::openTrace(const QString& path) {
+void MainWindow::openJob(const QStringList& paths) {
     m_session = std::make_unique<TraceSession>();
     if (!m_rulesFolder.isEmpty())
         m_session->setRulesFolder(m_rulesFolder.toStdString());
-    m_path = path;
+    m_path = paths.front();
     m_report.reset();
     m_failure.clear();
     m_issues.clear();
@@ -156,10 +160,16 @@ void MainWindow::openTrace(const QString& path) {
     m_search->setTrace(nullptr, nullptr);
     m_details->setRows({});
     m_timeline->setTrace({}, m_session->names());
-    setWindowTitle(tr("%1 – GraphDoctor").arg(QFileInfo(path).fileName()));
+    m_ranks->setSteps({}, tr("The trace is being read …"));
+    const QString name = QFileInfo(m_path).fileName();
+    setWindowTitle(
+        tr("%1 – GraphDoctor")
+            .arg(paths.size() == 1
+                    ? name
+                    : tr("%1 and %n more", nullptr, static_cast<int>(paths.size() - 1)).arg(name)));
     showEmptyState();
     connectSession();
-    m_session->open(path);
+    m_session->openJob(paths);
 }
 
 void MainWindow::connectSession() {
@@ -180,8 +190,15 @@ void MainWindow::connectSession() {
     });
     connect(session, &TraceSession::reportReady, this, &MainWindow::takeReport);
     connect(session, &TraceSession::noted, this, [this](const QString& text) { addIssue(text, true); });
+    connect(session, &TraceSession::remarked, this, [this](const QString& text) { addIssue(text, false); });
+    connect(session, &TraceSession::stepsToCompare, m_ranks, &RanksDock::setSteps);
+    connect(session, &TraceSession::ranksReady, m_ranks, &RanksDock::setStep);
+    connect(session, &TraceSession::ranksReady, this, &MainWindow::ranksAnswered);
+    connect(session, &TraceSession::ranksRefused, m_ranks, &RanksDock::setReason);
+    connect(session, &TraceSession::ranksRefused, this, &MainWindow::ranksAnswered);
     connect(session, &TraceSession::failed, this, [this](const QString& text) {
         m_failure = text;
+        m_ranks->setSteps({}, tr("The trace cannot be shown."));
         m_timeline->setTrace({}, m_session->names());
     });
     connect(session, &TraceSession::detailsReady, this,
@@ -328,10 +345,10 @@ void MainWindow::loadMarks() {
 }
 
 void MainWindow::chooseTrace() {
-    const QString path = QFileDialog::getOpenFileName(
+    const QStringList paths = QFileDialog::getOpenFileNames(
         this, tr("Open a trace"), QFileInfo(m_path).absolutePath(), tr("Traces (*.gdt);;All files (*)"));
-    if (!path.isEmpty())
-        openTrace(path);
+    if (!paths.isEmpty())
+        openJob(paths);
 }
 
 void MainWindow::chooseFolder() {
@@ -408,7 +425,12 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-    openTrace(event->mimeData()->urls().front().toLocalFile());
+    QStringList paths;
+    for (const QUrl& url : event->mimeData()->urls()) {
+        if (url.isLocalFile())
+            paths += url.toLocalFile();
+    }
+    openJob(paths);
 }
 
 } // namespace gd::gui

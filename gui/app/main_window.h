@@ -5,6 +5,7 @@
 #include "gui/docks/details_dock.h"
 #include "gui/docks/findings_dock.h"
 #include "gui/docks/graph_dock.h"
+#include "gui/docks/ranks_dock.h"
 #include "gui/docks/stats_dock.h"
 #include "gui/timeline/minimap.h"
 #include "gui/timeline/timeline_view.h"
@@ -13,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 class QLabel;
 class QMenu;
@@ -31,7 +33,9 @@ public:
     ~MainWindow() override;
 
     // Replaces the trace that is shown. Not to be called before the window has its size.
-    void openTrace(const QString& path);
+    void openTrace(const QString& path) { openJob({path}); }
+    // Traces of several hosts or ranks of one job, shown as one.
+    void openJob(const QStringList& paths);
     // The next traces use the rules of this folder.
     void setRulesFolder(const QString& folder) { m_rulesFolder = folder; }
 
@@ -44,6 +48,7 @@ public:
     FindingsDock* findings() { return m_findings; }
     DetailsDock* details() { return m_details; }
     GraphDock* graph() { return m_graph; }
+    RanksDock* ranks() { return m_ranks; }
     StatsDock* statistics() { return m_stats; }
     SearchBar* search() { return m_search; }
     Minimap* minimap() { return m_minimap; }
@@ -56,6 +61,7 @@ public:
 
 signals:
     void traceLoaded();
+    void ranksAnswered(); // the step that was asked for is shown, or why not
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -73,6 +79,9 @@ private:
     void takeReport(const ReportPtr& report);
     void showEmptyState();
     void showGraph(); // of the selected event
+    void connectRanks();
+    std::optional<qint64> stepOfSelection() const;
+    void showRanks(); // of the step of the selected finding or event, else of the view
     // Marks live in TRACE.marks, one time in ns a line, so that the trace itself stays as it is.
     void keepMarks();
     void loadMarks();
@@ -102,6 +111,7 @@ private:
     DetailsDock* m_details;
     StatsDock* m_stats;
     GraphDock* m_graph;
+    RanksDock* m_ranks;
     QLabel* m_state; // in the status bar
     QMenu* m_recent = nullptr;
     QAction* m_animate = nullptr;

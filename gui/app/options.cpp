@@ -22,8 +22,10 @@ Result<FirstView> parseView(const std::string& text) {
     const std::string_view kind = std::string_view(text).substr(0, colon);
     const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
     FirstView view;
-    if (kind == "finding" || kind == "step") {
-        view.what = kind == "finding" ? FirstView::What::finding : FirstView::What::step;
+    if (kind == "finding" || kind == "step" || kind == "ranks") {
+        view.what = kind == "finding" ? FirstView::What::finding
+            : kind == "step"          ? FirstView::What::step
+                                      : FirstView::What::ranks;
         const auto value = number(rest);
         if (!value || (kind == "finding" && *value == 0))
             return fail(ErrorCode::usage, "--view {}: a number is expected after the colon{}", text,
@@ -46,7 +48,7 @@ Result<FirstView> parseView(const std::string& text) {
             return fail(ErrorCode::usage, "--view {}: the range must end after its start", text);
         return view;
     }
-    return fail(ErrorCode::usage, "--view {}: finding:N, step:N or range:A..B is expected", text);
+    return fail(ErrorCode::usage, "--view {}: finding:N, step:N, ranks:N or range:A..B is expected", text);
 }
 
 Result<void> parseSize(const std::string& text, Options& options) {
@@ -70,13 +72,15 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string& argument = arguments[i];
         if (onlyNames || argument.empty() || argument[0] != '-' || argument == "-") {
-            if (!options.trace.empty())
-                return fail(ErrorCode::usage, "one trace is expected, {} is a second one", argument);
-            options.trace = argument;
+            options.traces.push_back(argument);
             continue;
         }
         if (argument == "--") {
             onlyNames = true;
+            continue;
+        }
+        if (argument == "--compare") {
+            options.compare = true;
             continue;
         }
         if (argument == "--help" || argument == "-h") {
@@ -106,17 +110,27 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
             options.views.push_back(view);
         }
     }
-    if (!options.screenshot.empty() && options.trace.empty())
+    if (!options.screenshot.empty() && options.traces.empty())
         return fail(ErrorCode::usage, "--screenshot needs a trace");
+    if (options.compare && options.traces.size() != 2)
+        return fail(
+            ErrorCode::usage, "--compare needs two traces, BASE and NEW, not {}", options.traces.size());
+    for (const FirstView& view : options.views) {
+        if (options.compare && view.what != FirstView::What::step)
+            return fail(ErrorCode::usage, "with --compare only --view step:N can be shown first");
+    }
     return options;
 }
 
 std::string helpText() {
     return "Look at a GraphDoctor trace, or at a spool folder, on a timeline.\n\n"
-           "Usage: graphdoctor-gui [OPTIONS] [TRACE]\n\n"
+           "Usage: graphdoctor-gui [OPTIONS] [TRACE]\n"
+           "       graphdoctor-gui [OPTIONS] TRACE TRACE…       traces of several ranks of one job\n"
+           "       graphdoctor-gui [OPTIONS] --compare BASE NEW two runs, one above the other\n\n"
            "  --screenshot FILE.png   draw into this file and exit; needs no display\n"
            "  --view WHAT             what to show first: finding:N (1 = the one to fix first),\n"
-           "                          step:N or range:A..B, such as range:1.5s..2s; given twice,\n"
+           "                          step:N, ranks:N (the ranks of step N beside each other) or\n"
+           "                          range:A..B, such as range:1.5s..2s; given twice,\n"
            "                          finding:1 and a range, it selects the one and shows the other\n"
            "  --size WxH              size of the window or picture (1600x900)\n"
            "  --theme light|dark      default: as the desktop\n"

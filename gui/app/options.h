@@ -11,16 +11,17 @@ namespace gd::gui {
 
 // What to show first.
 struct FirstView {
-    enum class What { all, finding, step, range };
+    enum class What { all, finding, step, range, ranks };
     What what = What::all;
-    std::int64_t number = 0; // finding from 1, step
+    std::int64_t number = 0; // finding from 1, step, step whose ranks are compared
     std::int64_t fromNs = 0; // range
     std::int64_t toNs = 0;
 };
 
 // The command line of graphdoctor-gui. Errors are usage errors, one sentence each.
 struct Options {
-    std::string trace;
+    std::vector<std::string> traces; // several: of one job, or two to compare
+    bool compare = false;
     std::string screenshot; // PNG file, empty: a window
     std::vector<FirstView> views; // applied one after the other
     int width = 1600;

@@ -2,7 +2,10 @@
 #include "gui/model/trace_session.h"
 
 #include "analyzer/report/judge.h"
+#include "analyzer/store/join.h"
 #include "gui/model/spool_cache.h"
+
+#include <QTemporaryDir>
 
 #include <chrono>
 #include <filesystem>
@@ -16,6 +19,7 @@ constexpr std::chrono::seconds kFlowLimit{2};
 } // namespace
 
 struct TraceSession::Work {
+    std::unique_ptr<QTemporaryDir> joined; // holds the trace that was made of several
     std::optional<store::Trace> trace;
     std::optional<rules::RuleSet> rules;
     std::optional<rules::LocationFinder> locations;
@@ -27,14 +31,17 @@ template <class F> void TraceSession::post(F&& f) {
         m_mail.post(std::forward<F>(f));
 }
 
-TraceSession::TraceSession(QObject* parent)
-    : QObject(parent)
-    , m_names(std::make_shared<NameTable>())
-    , m_work(std::make_unique<Work>()) {
+std::string installedRules() {
     std::error_code error;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-    m_rulesFolder = (program.parent_path().parent_path() / "share" / "graphdoctor" / "rules").string();
+    return (program.parent_path().parent_path() / "share" / "graphdoctor" / "rules").string();
 }
+
+TraceSession::TraceSession(QObject* parent)
+    : QObject(parent)
+    , m_rulesFolder(installedRules())
+    , m_names(std::make_shared<NameTable>())
+    , m_work(std::make_unique<Work>()) { }
 
 TraceSession::~TraceSession() {
     m_stop = true;
@@ -42,34 +49,67 @@ TraceSession::~TraceSession() {
     m_thread.waitForDone();
 }
 
-void TraceSession::open(const QString& path) {
-    m_thread.start([this, name = path.toStdString()] { load(name); });
+void TraceSession::openJob(const QStringList& paths) {
+    std::vector<std::string> names;
+    for (const QString& path : paths)
+        names.push_back(path.toStdString());
+    m_thread.start([this, names = std::move(names)] { load(names); });
 }
 
-Result<TraceInfo> TraceSession::openTrace(const std::string& path) {
-    std::string file = path;
-    if (isSpool(path)) {
-        const auto progress = [this, last = -1](std::uint64_t done, std::uint64_t total) mutable {
-            const int percent = total == 0 ? 0 : static_cast<int>(done * 100 / total);
-            if (percent != std::exchange(last, percent))
-                post([this, percent] { emit importing(percent); });
-        };
-        GD_TRY_ASSIGN(file, traceOfSpool(path, progress, m_stop));
+void TraceSession::refuse(const Error& error) {
+    post([this, message = QString::fromStdString(error.message)] {
+        emit failed(message);
+        emit finished();
+    });
+}
+
+// A spool is imported into the cache first.
+Result<std::string> TraceSession::fileOf(const std::string& path) {
+    if (!isSpool(path))
+        return path;
+    const auto progress = [this, last = -1](std::uint64_t done, std::uint64_t total) mutable {
+        const int percent = total == 0 ? 0 : static_cast<int>(done * 100 / total);
+        if (percent != std::exchange(last, percent))
+            post([this, percent] { emit importing(percent); });
+    };
+    return traceOfSpool(path, progress, m_stop);
+}
+
+// One file of the traces of a job.
+Result<std::string> TraceSession::joined(const std::vector<std::string>& files) {
+    m_work->joined = std::make_unique<QTemporaryDir>();
+    if (!m_work->joined->isValid())
+        return fail(ErrorCode::io, "a folder to join the traces in cannot be made: {}",
+            m_work->joined->errorString().toStdString());
+    store::JoinOptions options;
+    options.stop = &m_stop;
+    std::string out = m_work->joined->filePath(QStringLiteral("job.gdt")).toStdString();
+    const std::vector<std::filesystem::path> parts(files.begin(), files.end());
+    GD_TRY_ASSIGN(const auto summary, store::joinTraces(parts, out, options));
+    for (const std::string& note : summary.notes)
+        post([this, text = QString::fromStdString(note)] { emit remarked(text); });
+    return out;
+}
+
+Result<TraceInfo> TraceSession::openTraces(const std::vector<std::string>& paths) {
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        GD_TRY_ASSIGN(files.emplace_back(), fileOf(path));
+    }
+    std::string file = files.front();
+    if (files.size() > 1) {
+        GD_TRY_ASSIGN(file, joined(files));
     }
     GD_TRY_ASSIGN(auto trace, report::openTrace(file));
     m_work->trace.emplace(std::move(trace));
-    return readTraceInfo(m_work->trace->db(), path);
+    return readTraceInfo(m_work->trace->db(), paths.front());
 }
 
-void TraceSession::load(const std::string& path) {
-    const auto info = openTrace(path);
-    if (!info) {
-        post([this, message = QString::fromStdString(info.error().message)] {
-            emit failed(message);
-            emit finished();
-        });
-        return;
-    }
+void TraceSession::load(const std::vector<std::string>& paths) {
+    const std::string& path = paths.front();
+    const auto info = openTraces(paths);
+    if (!info)
+        return refuse(info.error());
     Db& db = m_work->trace->db();
     post([this, copy = *info] { emit opened(copy); });
     TrackLoad tracks{db, *info, *m_names,
@@ -79,9 +119,39 @@ void TraceSession::load(const std::string& path) {
     for (const std::string& note : tracks.notes)
         post([this, text = QString::fromStdString(note)] { emit noted(text); });
     post([this] { emit tracksLoaded(); });
-    if (!m_stop)
+    listSteps(db);
+    if (!m_stop && m_findings)
         judge(path);
     post([this] { emit finished(); });
+}
+
+void TraceSession::listSteps(Db& db) {
+    const auto steps = report::comparableSteps(db);
+    std::vector<qint64> numbers;
+    QString reason
+        = tr("There is no step that two ranks of this trace have. graphdoctor view A.gdt B.gdt opens the "
+             "traces of several ranks as one job.");
+    if (steps)
+        numbers.assign(steps->begin(), steps->end());
+    else
+        reason = QString::fromStdString(steps.error().message);
+    post([this, numbers, reason] { emit stepsToCompare(numbers, reason); });
+}
+
+void TraceSession::requestRanks(qint64 step) {
+    m_thread.start([this, step] {
+        if (m_stop || !m_work->trace)
+            return;
+        auto compared = report::compareRanks(m_work->trace->db(), step);
+        if (!compared) {
+            post(
+                [this, text = QString::fromStdString(compared.error().message)] { emit ranksRefused(text); });
+            return;
+        }
+        post([this, shared = std::make_shared<const report::StepComparison>(std::move(compared).value())] {
+            emit ranksReady(shared);
+        });
+    });
 }
 
 void TraceSession::judge(const std::string& path) {

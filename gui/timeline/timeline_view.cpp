@@ -206,6 +206,11 @@ void TimelineView::back() {
     }
 }
 
+void TimelineView::follow(const TimeScale& scale) {
+    m_fitted = false;
+    setScale(scale, Motion::direct);
+}
+
 void TimelineView::showInterval(std::int64_t fromNs, std::int64_t toNs, double margin) {
     m_fitted = false;
     setScale(TimeScale::fit(fromNs, toNs, plotWidth(), margin), Motion::jump);
@@ -223,11 +228,13 @@ void TimelineView::selectFinding(int number) {
     // A third of the width for the finding, the rest for what is around it; a moment gets 20 us.
     const std::int64_t around = std::max<std::int64_t>(0, 20'000 - (end - *finding.startNs)) / 2;
     showInterval(*finding.startNs - around, end + around, 1.0 / 3);
+    showProcess(finding.processId.value());
+}
+
+void TimelineView::showProcess(qint64 process) {
     for (std::size_t i = 0; i < m_layout.lines().size(); ++i) {
-        if (m_layout.lines()[i].process == finding.processId.value()) {
-            ensureVisible(static_cast<int>(i));
-            break;
-        }
+        if (m_layout.lines()[i].process == process)
+            return ensureVisible(static_cast<int>(i));
     }
 }
 

@@ -80,7 +80,9 @@ public slots:
     void pan(double share); // of the width
     void fitAll();
     void back();
+    void follow(const gd::gui::TimeScale& scale); // shows it, as another view does; nothing to go back to
     void showInterval(std::int64_t fromNs, std::int64_t toNs, double margin);
+    void showProcess(qint64 process); // scrolls to its first row
     void selectFinding(int number); // -1: none; zooms to it
     void selectEvent(const gd::gui::EventKey& event);
     void stepEvent(int direction); // along the row

@@ -38,7 +38,7 @@ QString TraceFiles::spool(const std::string& name) {
     return QString::fromStdString(out);
 }
 
-QString TraceFiles::made(const std::string& sql) {
+QString TraceFiles::made(const std::string& sql, const std::string& factsSql) {
     const std::string out = path(fmt::format("made{}.gdt", m_made++));
     auto trace = store::NewTrace::create(out, false).value();
     trace.db()
@@ -49,7 +49,7 @@ QString TraceFiles::made(const std::string& sql) {
         .value();
     store::FactsBuilder facts;
     facts.version = facts::kFactsVersion;
-    facts.build = [](Db&) { return Result<void>(); };
+    facts.build = [&factsSql](Db& db) { return db.exec(factsSql); };
     trace.buildFacts(facts).value();
     trace.finish().value();
     return QString::fromStdString(out);

@@ -16,8 +16,9 @@ public:
     QString fixture(const std::string& name);
     // A copy of such a spool, not imported: its folder.
     QString spool(const std::string& name);
-    // An empty trace (raw tables, one process, nothing else) that SQL can fill.
-    QString made(const std::string& sql);
+    // An empty trace (raw tables, one process, nothing else) that SQL can fill, the facts by SQL of their
+    // own.
+    QString made(const std::string& sql, const std::string& factsSql = {});
     std::string path(const std::string& name) const { return (m_folder.path() / name).string(); }
 
 private:

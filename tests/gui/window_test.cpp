@@ -473,13 +473,13 @@ TEST(Theme, LabelsAreReadableOnEveryBarAndTextOnEveryGround) {
 }
 
 TEST(Options, AreOneSentenceWhenWrong) {
-    for (const auto& [arguments, word] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-             {{"a", "--view", "finding:0"}, "finding:0"}, {{"a", "--view", "everything"}, "finding:N"},
-             {{"a", "--view", "range:2s..1s"}, "end after"},
-             {{"a", "--view", "range:1..2"}, "not a duration"}, {{"a", "--size", "12"}, "320x240"},
-             {{"a", "--theme", "blue"}, "light or dark"}, {{"a", "--language"}, "needs a value"},
-             {{"a", "b"}, "second"}, {{"--screenshot", "x.png"}, "needs a trace"},
-             {{"a", "--sreenshot", "x.png"}, "not an option"}, {{"a", "--view"}, "needs a value"}}) {
+    for (const auto& [arguments, word] :
+        std::vector<std::pair<std::vector<std::string>, std::string>>{
+            {{"a", "--view", "finding:0"}, "finding:0"}, {{"a", "--view", "everything"}, "finding:N"},
+            {{"a", "--view", "range:2s..1s"}, "end after"}, {{"a", "--view", "range:1..2"}, "not a duration"},
+            {{"a", "--size", "12"}, "320x240"}, {{"a", "--theme", "blue"}, "light or dark"},
+            {{"a", "--language"}, "needs a value"}, {{"--screenshot", "x.png"}, "needs a trace"},
+            {{"a", "--sreenshot", "x.png"}, "not an option"}, {{"a", "--view"}, "needs a value"}}) {
         const auto options = parseOptions(arguments);
         ASSERT_FALSE(options) << word;
         EXPECT_EQ(options.error().code, gd::ErrorCode::usage);
@@ -489,5 +489,5 @@ TEST(Options, AreOneSentenceWhenWrong) {
     ASSERT_TRUE(good);
     EXPECT_EQ(good->views.at(0).toNs, 1'500'000);
     EXPECT_EQ(good->width, 800);
-    EXPECT_EQ(good->trace, "-odd.gdt");
+    EXPECT_EQ(good->traces, std::vector<std::string>{"-odd.gdt"});
 }

@@ -2,6 +2,224 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="zh_CN" sourcelanguage="en">
 <context>
+    <name>gd::gui::CompareModel</name>
+    <message>
+        <source>What to bear in mind</source>
+        <translation>注意事项</translation>
+    </message>
+    <message>
+        <source>%1 – %2</source>
+        <translation>%1 – %2</translation>
+    </message>
+    <message>
+        <source>%1, rank %2</source>
+        <translation>%1，rank %2</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1：%2</translation>
+    </message>
+    <message>
+        <source>%1: base %2, new %3, %4</source>
+        <translation>%1：基准 %2，新 %3，%4</translation>
+    </message>
+    <message>
+        <source>Median of steady state</source>
+        <translation>稳态中位数</translation>
+    </message>
+    <message>
+        <source>Base</source>
+        <translation>基准</translation>
+    </message>
+    <message>
+        <source>New</source>
+        <translation>新</translation>
+    </message>
+    <message>
+        <source>Difference</source>
+        <translation>差值</translation>
+    </message>
+    <message>
+        <source>Relative</source>
+        <translation>相对差</translation>
+    </message>
+    <message>
+        <source>Verdict</source>
+        <translation>结论</translation>
+    </message>
+</context>
+<context>
+    <name>gd::gui::CompareWindow</name>
+    <message>
+        <source>Only what &amp;changed</source>
+        <translation>只看变化（&amp;C）</translation>
+    </message>
+    <message>
+        <source>GraphDoctor</source>
+        <translation>GraphDoctor</translation>
+    </message>
+    <message>
+        <source>What differs</source>
+        <translation>差异</translation>
+    </message>
+    <message>
+        <source>Differences</source>
+        <translation>差异</translation>
+    </message>
+    <message>
+        <source>No traces are open.</source>
+        <translation>尚未打开追踪文件。</translation>
+    </message>
+    <message>
+        <source>Timeline of the base</source>
+        <translation>基准的时间线</translation>
+    </message>
+    <message>
+        <source>Timeline of the new trace</source>
+        <translation>新追踪的时间线</translation>
+    </message>
+    <message>
+        <source>&amp;File</source>
+        <translation>文件（&amp;F）</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>退出</translation>
+    </message>
+    <message>
+        <source>&amp;Move</source>
+        <translation>移动（&amp;M）</translation>
+    </message>
+    <message>
+        <source>Next step</source>
+        <translation>下一步</translation>
+    </message>
+    <message>
+        <source>Step before</source>
+        <translation>上一步</translation>
+    </message>
+    <message>
+        <source>This step</source>
+        <translation>显示当前步</translation>
+    </message>
+    <message>
+        <source>Both traces as a whole</source>
+        <translation>完整显示两个追踪</translation>
+    </message>
+    <message>
+        <source>Zoom in</source>
+        <translation>放大</translation>
+    </message>
+    <message>
+        <source>Zoom out</source>
+        <translation>缩小</translation>
+    </message>
+    <message>
+        <source>Earlier</source>
+        <translation>向前</translation>
+    </message>
+    <message>
+        <source>Later</source>
+        <translation>向后</translation>
+    </message>
+    <message>
+        <source>Back to the view before</source>
+        <translation>返回上一视图</translation>
+    </message>
+    <message>
+        <source>&amp;Select</source>
+        <translation>选择（&amp;S）</translation>
+    </message>
+    <message>
+        <source>Row below</source>
+        <translation>下一行</translation>
+    </message>
+    <message>
+        <source>Row above</source>
+        <translation>上一行</translation>
+    </message>
+    <message>
+        <source>Next event in the row</source>
+        <translation>行内下一个事件</translation>
+    </message>
+    <message>
+        <source>Event before in the row</source>
+        <translation>行内上一个事件</translation>
+    </message>
+    <message>
+        <source>Collapse or expand the process of the row</source>
+        <translation>折叠或展开该行的进程</translation>
+    </message>
+    <message>
+        <source>Clear the selection</source>
+        <translation>清除选择</translation>
+    </message>
+    <message>
+        <source>&amp;Panels</source>
+        <translation>面板（&amp;P）</translation>
+    </message>
+    <message>
+        <source>Go to the base</source>
+        <translation>转到基准</translation>
+    </message>
+    <message>
+        <source>Go to the new trace</source>
+        <translation>转到新追踪</translation>
+    </message>
+    <message>
+        <source>Go to the differences</source>
+        <translation>转到差异</translation>
+    </message>
+    <message>
+        <source>Only what changed</source>
+        <translation>只看变化</translation>
+    </message>
+    <message>
+        <source>%1 and %2 – GraphDoctor</source>
+        <translation>%1 与 %2 – GraphDoctor</translation>
+    </message>
+    <message>
+        <source>Comparing …</source>
+        <translation>正在比较……</translation>
+    </message>
+    <message>
+        <source>Opening %1 …</source>
+        <translation>正在打开 %1……</translation>
+    </message>
+    <message>
+        <source>This trace cannot be shown.
+
+%1.</source>
+        <translation>无法显示此追踪文件。
+
+%1。</translation>
+    </message>
+    <message>
+        <source>There are no events in this trace.</source>
+        <translation>此追踪中没有事件。</translation>
+    </message>
+    <message>
+        <source>The traces cannot be compared: %1</source>
+        <translation>无法比较两个追踪：%1</translation>
+    </message>
+    <message>
+        <source>Steps: %1. A difference counts from %2 % on and beyond the spread of the values.</source>
+        <translation>步：%1。差值达到 %2 % 且超出数值离散范围才算变化。</translation>
+    </message>
+    <message>
+        <source> – step %1, %2 on the host</source>
+        <translation> – 第 %1 步，主机上 %2</translation>
+    </message>
+    <message>
+        <source>Base: %1%2</source>
+        <translation>基准：%1%2</translation>
+    </message>
+    <message>
+        <source>New: %1%2</source>
+        <translation>新：%1%2</translation>
+    </message>
+</context>
+<context>
     <name>gd::gui::DetailsDock</name>
     <message>
         <source>Details</source>
@@ -389,12 +607,236 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <source>%1:%2 cannot be opened here</source>
         <translation>无法在此打开 %1:%2</translation>
     </message>
+    <message>
+        <source>Compare the ranks in the step of the selection</source>
+        <translation>比较所选步中的各 rank</translation>
+    </message>
+    <message>
+        <source>The trace is being read …</source>
+        <translation>正在读取追踪文件……</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 and %n more</source>
+        <translation>
+            <numerusform>%1 及另外 %n 个</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The trace cannot be shown.</source>
+        <translation>无法显示此追踪文件。</translation>
+    </message>
 </context>
 <context>
     <name>gd::gui::Minimap</name>
     <message>
         <source>Whole trace</source>
         <translation>整个跟踪</translation>
+    </message>
+</context>
+<context>
+    <name>gd::gui::RanksDock</name>
+    <message>
+        <source>work</source>
+        <translation>计算</translation>
+    </message>
+    <message>
+        <source>whole replay</source>
+        <translation>整次重放</translation>
+    </message>
+    <message>
+        <source>transfer</source>
+        <translation>传输</translation>
+    </message>
+    <message>
+        <source>waits for others</source>
+        <translation>等待其他 rank</translation>
+    </message>
+    <message>
+        <source>Compare ranks</source>
+        <translation>比较各 rank</translation>
+    </message>
+    <message>
+        <source>Ranks of the step</source>
+        <translation>该步的各 rank</translation>
+    </message>
+    <message>
+        <source>Step</source>
+        <translation>步</translation>
+    </message>
+    <message>
+        <source>Aligned at</source>
+        <translation>对齐于</translation>
+    </message>
+    <message>
+        <source>&amp;Step</source>
+        <translation>步（&amp;S）</translation>
+    </message>
+    <message>
+        <source>&amp;Aligned at</source>
+        <translation>对齐于（&amp;A）</translation>
+    </message>
+    <message>
+        <source>No trace is open.</source>
+        <translation>尚未打开追踪文件。</translation>
+    </message>
+    <message>
+        <source>Choose a step, or press X on the timeline.</source>
+        <translation>请选择一步，或在时间线上按 X。</translation>
+    </message>
+    <message>
+        <source>common clock</source>
+        <translation>同一时钟</translation>
+    </message>
+    <message>
+        <source>start of the step</source>
+        <translation>步的开始</translation>
+    </message>
+    <message>
+        <source>end of %1</source>
+        <translation>结束于 %1</translation>
+    </message>
+    <message>
+        <source>Slowest: %1.</source>
+        <translation>最慢：%1。</translation>
+    </message>
+    <message>
+        <source>No rank holds the others up.</source>
+        <translation>没有 rank 拖慢其他 rank。</translation>
+    </message>
+    <message>
+        <source>only the first %1 collectives can be chosen</source>
+        <translation>只能选择前 %1 个集合通信</translation>
+    </message>
+</context>
+<context>
+    <name>gd::gui::RanksModel</name>
+    <message>
+        <source>message</source>
+        <translation>消息</translation>
+    </message>
+    <message>
+        <source>apart by %1</source>
+        <translation>相差 %1</translation>
+    </message>
+    <message>
+        <source>clocks not related</source>
+        <translation>时钟无法对应</translation>
+    </message>
+    <message>
+        <source>%1. %2 of %3, communicator %4: %5</source>
+        <translation>%1. %2，%3，通信域 %4：%5</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>%1: %2 from its start to its end; work %3, communication %4, of this waiting %5, idle %6</source>
+        <translation>%1：从开始到结束 %2；计算 %3，通信 %4，其中等待 %5，空闲 %6</translation>
+    </message>
+    <message>
+        <source>; slowest: %1</source>
+        <translation>；最慢：%1</translation>
+    </message>
+    <message>
+        <source>rank %1</source>
+        <translation>rank %1</translation>
+    </message>
+    <message>
+        <source>process %1</source>
+        <translation>进程 %1</translation>
+    </message>
+    <message>
+        <source>%1 – slowest</source>
+        <translation>%1 – 最慢</translation>
+    </message>
+    <message>
+        <source>Rank</source>
+        <translation>Rank</translation>
+    </message>
+    <message>
+        <source>What the device does: work, transfer, waiting inside communication (hatched), nothing</source>
+        <translation>设备在做什么：计算、传输、通信内等待（斜线）、空闲</translation>
+    </message>
+    <message>
+        <source>Step on the device</source>
+        <translation>设备上的步</translation>
+    </message>
+    <message>
+        <source>How much later than the first rank it comes to the chosen collective</source>
+        <translation>比最早的 rank 晚多少到达所选集合通信</translation>
+    </message>
+    <message>
+        <source>How much later than the first rank its device begins to work</source>
+        <translation>其设备比最早的 rank 晚多少开始工作</translation>
+    </message>
+    <message>
+        <source>Comes later</source>
+        <translation>晚到</translation>
+    </message>
+    <message>
+        <source>From the end of the step before to the end of its own work</source>
+        <translation>从上一步结束到自身工作结束</translation>
+    </message>
+    <message>
+        <source>Duration</source>
+        <translation>时长</translation>
+    </message>
+    <message>
+        <source>Kernels, copies and fills without communication</source>
+        <translation>除通信外的核函数、拷贝与填充</translation>
+    </message>
+    <message>
+        <source>Work</source>
+        <translation>计算</translation>
+    </message>
+    <message>
+        <source>Communication, also behind other work</source>
+        <translation>通信，包括被其他工作掩盖的部分</translation>
+    </message>
+    <message>
+        <source>Comm.</source>
+        <translation>通信</translation>
+    </message>
+    <message>
+        <source>Inside communication, before the last rank that it needs had come</source>
+        <translation>通信之内，所需的最后一个 rank 到达之前</translation>
+    </message>
+    <message>
+        <source>NCCL wait</source>
+        <translation>NCCL 等待</translation>
+    </message>
+    <message>
+        <source>Communication while nothing else runs</source>
+        <translation>没有其他工作时的通信</translation>
+    </message>
+    <message>
+        <source>Exposed</source>
+        <translation>暴露</translation>
+    </message>
+    <message>
+        <source>Idle before replays</source>
+        <translation>重放前的空闲</translation>
+    </message>
+    <message>
+        <source>Gaps</source>
+        <translation>间隙</translation>
+    </message>
+    <message>
+        <source>Nothing runs on the device</source>
+        <translation>设备上没有任何工作</translation>
+    </message>
+    <message>
+        <source>Idle</source>
+        <translation>空闲</translation>
+    </message>
+    <message>
+        <source>What the others would gain if it came no later than the next to last</source>
+        <translation>若它不晚于倒数第二个到达，其他 rank 可节省的时间</translation>
+    </message>
+    <message>
+        <source>Holds up</source>
+        <translation>拖慢</translation>
     </message>
 </context>
 <context>
@@ -531,6 +973,10 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>Findings are not shown: %1</source>
         <translation>无法显示诊断结果：%1</translation>
+    </message>
+    <message>
+        <source>There is no step that two ranks of this trace have. graphdoctor view A.gdt B.gdt opens the traces of several ranks as one job.</source>
+        <translation>此追踪中没有两个 rank 共有的步。graphdoctor view A.gdt B.gdt 可把多个 rank 的追踪作为一个作业打开。</translation>
     </message>
 </context>
 <context>
@@ -740,7 +1186,7 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <translation>显存，设备 %1</translation>
     </message>
     <message>
-        <source>Memory, device %1: framework's blocks</source>
+        <source>Memory, device %1: framework&apos;s blocks</source>
         <translation>显存，设备 %1：框架的内存块</translation>
     </message>
     <message>

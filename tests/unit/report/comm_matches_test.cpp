@@ -13,7 +13,7 @@ namespace {
 Communicators communicators(const std::string& sql) {
     auto db = gd::Db::openInMemory().value();
     db.exec("CREATE TABLE nccl_comm (process_id, comm_hash, nranks, rank);"
-            "CREATE TABLE process (process_id, rank, world_size, parent_process_id);"
+            "CREATE TABLE process (process_id, rank, world_size, parent_process_id, host);"
           + sql)
         .value();
     return completeCommunicators(db).value();
@@ -91,7 +91,13 @@ TEST(CommMatches, OnlyCompleteCommunicatorsCount) {
                               "(2, 6, 3, 1), (1, 7, 1, 0);"),
         ElementsAre(Pair(5, ElementsAre(1, 2))));
     // Not recorded: the job, when all of it is there.
-    EXPECT_THAT(communicators("INSERT INTO process VALUES (1, 0, 2, NULL), (2, 1, 2, NULL), (3, 1, 2, 2);"),
+    EXPECT_THAT(communicators("INSERT INTO process VALUES (1, 0, 2, NULL, 'a'), (2, 1, 2, NULL, 'a'), "
+                              "(3, 1, 2, 2, 'a');"),
         ElementsAre(Pair(0, ElementsAre(1, 2))));
-    EXPECT_THAT(communicators("INSERT INTO process VALUES (1, 0, 3, NULL), (2, 1, 3, NULL);"), IsEmpty());
+    // Clocks of two hosts are not related.
+    EXPECT_THAT(communicators("INSERT INTO process VALUES (1, 0, 2, NULL, 'a'), (2, 1, 2, NULL, 'b');"
+                              "INSERT INTO nccl_comm VALUES (1, 5, 2, 0), (2, 5, 2, 1);"),
+        IsEmpty());
+    EXPECT_THAT(
+        communicators("INSERT INTO process VALUES (1, 0, 3, NULL, 'a'), (2, 1, 3, NULL, 'a');"), IsEmpty());
 }
