@@ -57,6 +57,14 @@ public:
         ++m_size;
         return new (&m_entries[i].value) Value{};
     }
+    /// insert(), but the map never holds more than `most`: a new one then takes the place of all others. For
+    /// what is only convenient to know and may never be erased one by one.
+    Value* insertAmong(std::uint64_t key, std::size_t most) noexcept {
+        if (m_size >= most && find(key) == nullptr) {
+            clear();
+        }
+        return insert(key);
+    }
     bool erase(std::uint64_t key) noexcept {
         Value* value = find(key);
         if (value == nullptr) {

@@ -121,6 +121,9 @@ raw::ShapeRef shapeOf(SessionState& session, const gd_rt_node_params& params) no
     return session.strings.shape(shape);
 }
 
+// Nodes of a graph go with it, without a word for each: a job that captures at every step must not grow.
+constexpr std::size_t kMaxNodeShapes = 1 << 20;
+
 void writeKernelNode(SessionState& session, const gd_rt_node_params& params) noexcept {
     raw::NodeKernel record{};
     record.node = params.node;
@@ -130,7 +133,8 @@ void writeKernelNode(SessionState& session, const gd_rt_node_params& params) noe
     record.readable = params.param_data != nullptr || params.param_count == 0 ? 1 : 0;
     {
         SpinGuard guard(session.graphLock);
-        if (raw::ShapeRef* known = session.nodeShapes.insert(params.node); known != nullptr) {
+        if (raw::ShapeRef* known = session.nodeShapes.insertAmong(params.node, kMaxNodeShapes);
+            known != nullptr) {
             *known = record.shape;
         }
     }
@@ -247,7 +251,8 @@ void node(gd_rt_life life, const gd_rt_node& node, bool inExec) noexcept {
             session.nodeShapes.erase(node.node);
         } else if (const raw::ShapeRef* shape = session.nodeShapes.find(node.origin_node); shape != nullptr) {
             const raw::ShapeRef copied = *shape;
-            if (raw::ShapeRef* own = session.nodeShapes.insert(node.node); own != nullptr) {
+            if (raw::ShapeRef* own = session.nodeShapes.insertAmong(node.node, kMaxNodeShapes);
+                own != nullptr) {
                 *own = copied;
             }
         }
