@@ -144,7 +144,7 @@ RanksDock::RanksDock(const Theme* theme, QWidget* parent)
     m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_view->setSelectionMode(QAbstractItemView::SingleSelection);
     m_view->verticalHeader()->hide();
-    m_view->verticalHeader()->setDefaultSectionSize(fontMetrics().height() * 3 / 2 + 4);
+    m_view->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
     m_view->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_view->horizontalHeader()->setSectionResizeMode(RanksModel::strip, QHeaderView::Stretch);
     m_view->horizontalHeader()->setMinimumSectionSize(fontMetrics().averageCharWidth() * 9);

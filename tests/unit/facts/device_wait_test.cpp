@@ -72,6 +72,19 @@ TEST_F(DeviceWaitTest, APeerThatCameLateIsNamed) {
     EXPECT_EQ(trace.number("SELECT peer_ns FROM replay_gap WHERE process_id = 1"), 3 * kMs);
 }
 
+// Clocks of two hosts are not related: who came late cannot be told.
+TEST_F(DeviceWaitTest, APeerOnAnotherHostIsNotBlamed) {
+    lightOnly();
+    trace.comm(kComm, 2, 100);
+    trace.commOp(kComm, "all_reduce", 64, 80'600 * kUs);
+    late();
+    trace.process(2);
+    trace.comm(kComm, 2, 100);
+    trace.commOp(kComm, "all_reduce", 64, 85'500 * kUs);
+    trace.sql("UPDATE process SET host = 'h' || process_id");
+    EXPECT_EQ(cause(), "nccl all_reduce");
+}
+
 TEST_F(DeviceWaitTest, WhenAllCameInTimeItIsTheCommunication) {
     lightOnly();
     trace.comm(kComm, 2, 100);
