@@ -25,7 +25,7 @@ public:
     explicit Legend(const Theme* theme)
         : m_theme(theme) {
         setObjectName(QStringLiteral("ranksLegend"));
-        setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+        setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     }
     QSize sizeHint() const override {
         int width = 0;
@@ -34,6 +34,7 @@ public:
         return {width, fontMetrics().height() + 4};
     }
 
+    QSize minimumSizeHint() const override { return {0, sizeHint().height()}; }
     void setTheme(const Theme* theme) {
         m_theme = theme;
         update();
@@ -68,6 +69,29 @@ private:
             RanksDock::tr("waits for others")};
     }
     const Theme* m_theme;
+};
+
+// Wants to be as wide as what is in it, and gets along with less.
+class Body : public QWidget {
+public:
+    QSize minimumSizeHint() const override {
+        return {fontMetrics().height() * 10, fontMetrics().height() * 6};
+    }
+};
+
+// The lanes get the width that the other columns leave, but never too little to see anything.
+class RanksTable : public QTableView {
+public:
+    void resizeEvent(QResizeEvent* event) override {
+        QTableView::resizeEvent(event);
+        fitLanes();
+    }
+    void fitLanes() {
+        const QHeaderView* const header = horizontalHeader();
+        const int others = header->length() - header->sectionSize(RanksModel::strip);
+        const int least = fontMetrics().averageCharWidth() * 24;
+        setColumnWidth(RanksModel::strip, std::max(least, viewport()->width() - others));
+    }
 };
 
 } // namespace
@@ -129,7 +153,7 @@ RanksDock::RanksDock(const Theme* theme, QWidget* parent)
     , m_align(new QComboBox)
     , m_summary(new QLabel)
     , m_notes(new QLabel)
-    , m_view(new QTableView) {
+    , m_view(new RanksTable) {
     setObjectName(QStringLiteral("ranks"));
     m_sorted->setSourceModel(&m_model);
     m_sorted->setSortRole(RanksModel::kSortRole);
@@ -146,13 +170,13 @@ RanksDock::RanksDock(const Theme* theme, QWidget* parent)
     m_view->verticalHeader()->hide();
     m_view->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
     m_view->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    m_view->horizontalHeader()->setSectionResizeMode(RanksModel::strip, QHeaderView::Stretch);
+    m_view->horizontalHeader()->setSectionResizeMode(RanksModel::strip, QHeaderView::Fixed);
     m_view->horizontalHeader()->setMinimumSectionSize(fontMetrics().averageCharWidth() * 9);
     m_step->setAccessibleName(tr("Step"));
     m_step->setKeyboardTracking(false);
     m_align->setAccessibleName(tr("Aligned at"));
     m_align->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_align->setMinimumContentsLength(24);
+    m_align->setMinimumContentsLength(10);
     m_summary->setWordWrap(true);
     m_notes->setWordWrap(true);
 
@@ -165,14 +189,15 @@ RanksDock::RanksDock(const Theme* theme, QWidget* parent)
     top->addWidget(m_step);
     top->addWidget(alignLabel);
     top->addWidget(m_align);
-    top->addWidget(m_summary, 1);
+    top->addStretch(1);
     auto* const legend = new Legend(theme);
     connect(this, &RanksDock::themeChanged, legend, &Legend::setTheme);
     top->addWidget(legend);
-    auto* const body = new QWidget;
+    auto* const body = new Body;
     auto* const column = new QVBoxLayout(body);
     column->setContentsMargins(4, 2, 4, 2);
     column->addLayout(top);
+    column->addWidget(m_summary);
     column->addWidget(m_view, 1);
     column->addWidget(m_notes);
     setWidget(body);
@@ -275,6 +300,7 @@ void RanksDock::applyChoice() {
                                      : At::collective,
         static_cast<std::size_t>(std::max(0, what))});
     m_align->setToolTip(m_align->currentText());
+    static_cast<RanksTable*>(m_view)->fitLanes();
 }
 
 void RanksDock::focusTable() {
