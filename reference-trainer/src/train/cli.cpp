@@ -120,6 +120,9 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
     config.optimizer.decaySteps = config.steps;
     config.optimizer.warmupSteps = std::min<std::int64_t>(20, std::max<std::int64_t>(1, config.steps / 5));
     config.optimizer.floorRate = config.optimizer.peakRate / 20;
+    if (raw.lossScaleGiven && config.type != ElementType::F16) {
+        return "--loss-scale and --loss-scale-window go with --dtype fp16 only";
+    }
     if (config.type == ElementType::TF32 && config.backend == runtime::Backend::Host) {
         return "--dtype tf32 needs --backend cuda: it is a way in which tensor cores multiply";
     }
@@ -256,6 +259,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         return std::nullopt;
     }
     raw.scopeGiven = app.count("--graph-scope") > 0;
+    raw.lossScaleGiven = app.count("--loss-scale") + app.count("--loss-scale-window") > 0;
     std::string problem = apply(raw, command.config);
     if (problem.empty() && raw.listFaults) {
         fmt::print("{}", faults::listFaults(raw.json));

@@ -22,6 +22,7 @@ struct RawOptions {
     std::string policy = "fallback";
     std::string graphKey; // empty: as --graph-scope says
     bool scopeGiven = false;
+    bool lossScaleGiven = false;
     std::string tensorComm = "inside";
     std::string ringLayout = "zigzag";
     EmulationOptions emulation;

@@ -33,21 +33,21 @@ TEST(TrainerProgram, HelpAndFaultListEndWithSuccess) {
 }
 
 TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
-    for (const char* arguments :
-        {"--no-such-option", "--steps many", "--steps 0", "--dtype fp7", "--dtype tf32",
-            "--dtype fp8 --backend cuda --hidden 24 --heads 2", "--heads 3", "--hidden 6 --heads 2",
-            "--fault nothing", "--fault item-in-capture@layer=9", "--fault tp-allreduce-unjoined", "--json",
-            "--graph-scope full,cycle", "--corpus-tokens 10", "stray", "--tp 3", "--tp 16 --heads 16",
-            "--pp 3", "--cp 3", "--cp 4 --seq-len 12", "--tp 2 --sequence-parallel --seq-len 7",
-            "--pp 8 --tp 4 --cp 4 --layers 8", "--schedule interleaved",
-            "--schedule interleaved --pp 2 --virtual-stages 2 --layers 4 --micro-batches 3",
-            "--schedule gpipe --virtual-stages 2", "--schedule zero-bubble", "--tp-comm outside",
-            "--tp 2 --graph-scope segment", "--graph-scope hop", "--graph-scope layer,segment",
-            "--pp 2 --fault item-in-capture@layer=0@rank=1", "--fault tp-allreduce-stripped",
-            "--fault rank-divergent-capture", "--fault ring-send-recv-order",
-            "--pp 2 --micro-batches 1 --fault pp-unfused-p2p", "--comm model",
-            "--comm model --dp 2 --as-rank 2", "--comm model --dp 2 --save x", "--host-stalls 0.1 0",
-            "--comm-within-node 5 0"}) {
+    for (const char* arguments : {"--no-such-option", "--steps many", "--steps 0", "--dtype fp7",
+             "--dtype tf32", "--dtype bf16 --loss-scale 8",
+             "--dtype fp8 --backend cuda --hidden 24 --heads 2", "--heads 3", "--hidden 6 --heads 2",
+             "--fault nothing", "--fault item-in-capture@layer=9", "--fault tp-allreduce-unjoined", "--json",
+             "--graph-scope full,cycle", "--corpus-tokens 10", "stray", "--tp 3", "--tp 16 --heads 16",
+             "--pp 3", "--cp 3", "--cp 4 --seq-len 12", "--tp 2 --sequence-parallel --seq-len 7",
+             "--pp 8 --tp 4 --cp 4 --layers 8", "--schedule interleaved",
+             "--schedule interleaved --pp 2 --virtual-stages 2 --layers 4 --micro-batches 3",
+             "--schedule gpipe --virtual-stages 2", "--schedule zero-bubble", "--tp-comm outside",
+             "--tp 2 --graph-scope segment", "--graph-scope hop", "--graph-scope layer,segment",
+             "--pp 2 --fault item-in-capture@layer=0@rank=1", "--fault tp-allreduce-stripped",
+             "--fault rank-divergent-capture", "--fault ring-send-recv-order",
+             "--pp 2 --micro-batches 1 --fault pp-unfused-p2p", "--comm model",
+             "--comm model --dp 2 --as-rank 2", "--comm model --dp 2 --save x", "--host-stalls 0.1 0",
+             "--comm-within-node 5 0"}) {
         const Outcome outcome = run(arguments);
         EXPECT_EQ(outcome.status, 2) << arguments;
         EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
