@@ -67,18 +67,26 @@ private:
     Result<void> readProcesses() {
         GD_TRY(each("SELECT process_id, rank FROM process",
             [this](const Statement& r) { m_rank[r.int64(0)] = r.optionalInt64(1); }));
-        return each(
-            "SELECT process_id, start_ns, end_ns, steps FROM steady_state", [this](const Statement& r) {
+        GD_TRY(
+            each("SELECT process_id, start_ns, end_ns, steps FROM steady_state", [this](const Statement& r) {
                 m_steady[r.int64(0)] = {r.int64(1), r.int64(2), r.int64(3)};
+            }));
+        // A host that runs ahead is in other steps than its device.
+        m_onDevice = m_steady;
+        return each(
+            "SELECT process_id, min(start_ns), max(end_ns), max(step) - min(step) + 1 FROM device_busy "
+            "WHERE steady = 1 GROUP BY process_id",
+            [this](const Statement& r) {
+                m_onDevice[r.int64(0)] = {r.int64(1), r.int64(2), r.int64(3)};
             });
     }
     Rank rankOf(std::int64_t process) const {
         const auto at = m_rank.find(process);
         return at == m_rank.end() ? std::nullopt : at->second;
     }
-    std::int64_t steadySteps() const {
+    static std::int64_t stepsOf(const std::map<std::int64_t, Steady>& processes) {
         std::int64_t out = 0;
-        for (const auto& [process, steady] : m_steady)
+        for (const auto& [process, steady] : processes)
             out += steady.steps;
         return out;
     }
@@ -206,7 +214,7 @@ private:
             put(sheet, "launch call", Polarity::lessIsBetter, graph.launch, "launch calls did not return");
             sheet.unit = "count";
             putExact(sheet, "replays a step", Polarity::neutral,
-                static_cast<double>(graph.replays) / static_cast<double>(steadySteps()));
+                static_cast<double>(graph.replays) / static_cast<double>(stepsOf(m_steady)));
             if (graph.nodes > 0)
                 putExact(sheet, "nodes", Polarity::neutral, static_cast<double>(graph.nodes));
         }
@@ -224,7 +232,7 @@ private:
         std::unordered_map<std::int64_t, Steady> tracks;
         GD_TRY(each(
             "SELECT track_id, process_id FROM track WHERE table_name = 'kernel'", [&](const Statement& r) {
-                if (const auto at = m_steady.find(r.int64(1)); at != m_steady.end())
+                if (const auto at = m_onDevice.find(r.int64(1)); at != m_onDevice.end())
                     tracks[r.int64(0)] = at->second;
             }));
         GD_TRY(each("SELECT track_id, start_ns, dur_ns, shape_id FROM kernel", [&](const Statement& r) {
@@ -246,7 +254,7 @@ private:
         return {};
     }
     void putKernel(const std::string& name, std::vector<double>& durations, bool all) {
-        const auto steps = static_cast<double>(steadySteps());
+        const auto steps = static_cast<double>(stepsOf(m_onDevice));
         const auto count = static_cast<double>(durations.size());
         const double sum = std::accumulate(durations.begin(), durations.end(), 0.0);
         Values each, none;
@@ -265,7 +273,7 @@ private:
         GD_TRY_ASSIGN(const auto coverage, store::CoverageMap::read(m_trace));
         GD_TRY_ASSIGN(const auto replays,
             m_trace.queryInt64("SELECT count(*) FROM step WHERE kind = 'steady' AND replays > 0"));
-        for (const auto& [process, steady] : m_steady) {
+        for (const auto& [process, steady] : m_onDevice) {
             for (const char* source : {"eager_kernel_activity", "node_activity"}) {
                 const bool isNeeded = replays.value_or(0) > 0 || std::string_view(source) != "node_activity";
                 const auto answer
@@ -351,7 +359,8 @@ private:
     Db& m_trace;
     std::vector<Figure> m_figures;
     std::map<std::int64_t, Rank> m_rank;
-    std::map<std::int64_t, Steady> m_steady;
+    std::map<std::int64_t, Steady> m_steady; // by process, as the host saw it
+    std::map<std::int64_t, Steady> m_onDevice; // of kernels
 };
 
 } // namespace

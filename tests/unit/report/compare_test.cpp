@@ -195,6 +195,10 @@ TEST_F(Compare, KernelsBySumAStepAndByDuration) {
     EXPECT_DOUBLE_EQ(sum->fresh->median, 800);
     EXPECT_EQ(sum->change, Change::worse);
     EXPECT_DOUBLE_EQ(found.find("kernels", "gemm", "launches a step")->fresh->median, 4);
+    // A host that runs ahead: on the device the same kernels are those of two steps.
+    fresh.sql("INSERT INTO device_busy VALUES (1, 0, 3, 1, 1000, 3000, 0, 0, 0, 0, 0, 0, 'node', 0, 1), "
+              "(1, 0, 4, 1, 3000, 6000, 0, 0, 0, 0, 0, 0, 'node', 0, 1)");
+    EXPECT_DOUBLE_EQ(comparisonOf(base, fresh).find("kernels", "gemm", "launches a step")->fresh->median, 10);
 }
 
 TEST_F(Compare, MemoryAndBytes) {
