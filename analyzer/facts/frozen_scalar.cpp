@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 namespace gd::facts {
@@ -97,10 +98,75 @@ struct Frozen {
     std::size_t eagerRuns = 0;
 };
 
+std::vector<const Node*> kernelsOf(const ProcessData& process, const Graph& graph) {
+    std::vector<const Node*> kernels;
+    for (const std::int32_t index : graph.nodes) {
+        const Node& node = process.nodes[static_cast<std::size_t>(index)];
+        if (node.type == "kernel")
+            kernels.push_back(&node);
+    }
+    return kernels;
+}
+
+std::vector<std::string_view> namesOf(const std::vector<const Node*>& kernels) {
+    std::vector<std::string_view> names;
+    for (const Node* kernel : kernels)
+        names.emplace_back(kernel->name);
+    return names;
+}
+
+// Words in which graphs of the same kernels differ that were replayed, whatever their launch shapes: the job
+// has a graph for each of their values (a length, a batch size), so none of them is frozen by mistake.
+class KeyWords {
+public:
+    KeyWords(const Evidence& evidence, const ProcessData& process)
+        : m_evidence(evidence) {
+        for (const Exec& exec : process.execs) {
+            const Graph* graph = process.templateOf(exec);
+            if (graph != nullptr && !exec.replays.empty())
+                add(kernelsOf(process, *graph));
+        }
+    }
+    // Number of the sequence of kernels, 0 for one that no replayed graph has.
+    std::size_t sequence(const std::vector<const Node*>& kernels) const {
+        const auto known = m_sequences.find(namesOf(kernels));
+        return known == m_sequences.end() ? 0 : known->second;
+    }
+    bool contains(std::size_t sequence, std::size_t kernel, const Place& place) const {
+        const auto words = m_words.find({sequence, kernel, place});
+        return words != m_words.end() && words->second.differs;
+    }
+
+private:
+    struct Seen {
+        std::uint64_t value = 0;
+        bool differs = false;
+    };
+
+    void add(const std::vector<const Node*>& kernels) {
+        const std::size_t number
+            = m_sequences.try_emplace(namesOf(kernels), m_sequences.size() + 1).first->second;
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+            const auto words = m_evidence.nodes.find(kernels[i]->nodeId);
+            if (words == m_evidence.nodes.end())
+                continue;
+            for (const auto& [place, word] : words->second) {
+                const auto seen = m_words.try_emplace({number, i, place}, Seen{word.value}).first;
+                seen->second.differs = seen->second.differs || seen->second.value != word.value;
+            }
+        }
+    }
+
+    const Evidence& m_evidence;
+    std::map<std::vector<std::string_view>, std::size_t> m_sequences;
+    std::map<std::tuple<std::size_t, std::size_t, Place>, Seen> m_words;
+};
+
 class Finder {
 public:
-    explicit Finder(const Evidence& evidence)
-        : m_evidence(evidence) { }
+    Finder(const Evidence& evidence, const KeyWords& keys)
+        : m_evidence(evidence)
+        , m_keys(keys) { }
 
     // Eager runs of the graph's kernels; empty when there are none.
     std::vector<std::size_t> runsOf(const std::vector<const Node*>& kernels) const {
@@ -110,13 +176,14 @@ public:
     std::vector<Frozen> find(
         const std::vector<const Node*>& kernels, const std::vector<std::size_t>& runs) const {
         std::map<std::tuple<std::string, Place>, Frozen> found; // kernels that repeat layer by layer: one row
+        const std::size_t sequence = m_keys.sequence(kernels);
         for (std::size_t i = 0; i < kernels.size(); ++i) {
             const auto words = m_evidence.nodes.find(kernels[i]->nodeId);
             if (words == m_evidence.nodes.end())
                 continue;
             for (const auto& [place, word] : words->second) {
                 const std::optional<Series> series = seriesOf(runs, i, place, word);
-                if (!series)
+                if (!series || m_keys.contains(sequence, i, place))
                     continue;
                 Frozen& frozen = found[{kernels[i]->name, place}];
                 if (frozen.node == nullptr)
@@ -148,17 +215,8 @@ private:
     }
 
     const Evidence& m_evidence;
+    const KeyWords& m_keys;
 };
-
-std::vector<const Node*> kernelsOf(const ProcessData& process, const Graph& graph) {
-    std::vector<const Node*> kernels;
-    for (const std::int32_t index : graph.nodes) {
-        const Node& node = process.nodes[static_cast<std::size_t>(index)];
-        if (node.type == "kernel")
-            kernels.push_back(&node);
-    }
-    return kernels;
-}
 
 struct Replays {
     std::int64_t count = 0;
@@ -221,7 +279,8 @@ Result<void> buildFrozenScalar(FactContext& context) {
     Writer writer(std::move(insert));
     for (const ProcessData& process : context.raw.processes) {
         GD_TRY_ASSIGN(const Evidence evidence, readEvidence(context.db, process.processId));
-        Finder finder(evidence);
+        const KeyWords keys(evidence, process);
+        const Finder finder(evidence, keys);
         for (const Exec& exec : process.execs) {
             const Graph* graph = process.templateOf(exec);
             const Replays replays = replaysOf(process, exec);

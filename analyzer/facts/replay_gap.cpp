@@ -72,8 +72,7 @@ public:
                 Gap gap;
                 gap.replay = &replay;
                 gap.before = before;
-                gap.endNs = replay.startNs;
-                if (idleBefore(replay, gap.startNs) && gap.startNs >= before->endNs) {
+                if (idleBetween(*before, replay, gap)) {
                     divide(gap);
                     gaps.push_back(std::move(gap));
                 }
@@ -85,15 +84,26 @@ public:
     }
 
 private:
-    // The device ran nothing from `startNs` to this replay's start.
-    bool idleBefore(const Replay& replay, std::int64_t& startNs) const {
+    // The longest time in which the device ran nothing between the two: work that is no replay, such as the
+    // copy of a batch that came late, may lie before or behind it.
+    bool idleBetween(const Replay& before, const Replay& replay, Gap& gap) const {
+        constexpr int kMostLooked = 256;
         const IntervalSet& busy = m_timeline.busy;
-        const auto own = std::lower_bound(busy.begin(), busy.end(), replay.startNs,
-            [](const Interval& interval, std::int64_t time) { return interval.startNs < time; });
-        if (own == busy.end() || own == busy.begin() || own->startNs != replay.startNs)
-            return false;
-        startNs = std::prev(own)->endNs;
-        return true;
+        auto next = std::upper_bound(busy.begin(), busy.end(), replay.startNs,
+            [](std::int64_t time, const Interval& interval) { return time < interval.startNs; });
+        bool found = false;
+        for (int looked = 0; next != busy.begin() && looked < kMostLooked; ++looked) {
+            --next;
+            if (next == busy.begin() || std::prev(next)->endNs < before.endNs)
+                break;
+            const std::int64_t startNs = std::prev(next)->endNs;
+            if (!found || next->startNs - startNs > gap.endNs - gap.startNs) {
+                gap.startNs = startNs;
+                gap.endNs = next->startNs;
+                found = true;
+            }
+        }
+        return found;
     }
 
     void divide(Gap& gap) const {

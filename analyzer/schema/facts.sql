@@ -128,7 +128,7 @@ CREATE TABLE replay_gap (
   step INTEGER, -- step
   steady INTEGER NOT NULL, -- 1: steady state
   start_ns INTEGER NOT NULL, -- device becomes idle
-  end_ns INTEGER NOT NULL, -- replay starts
+  end_ns INTEGER NOT NULL, -- replay starts, or other work between the two: the longest idle time counts
   cause TEXT NOT NULL, -- host_sync exec_update data host_other launch_call event peer nccl unknown: the largest part
   cause_detail TEXT, -- the call, stream or rank that the cause names
   host_sync_ns INTEGER NOT NULL, -- parts, in ns; they add up to the gap

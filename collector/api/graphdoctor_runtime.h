@@ -363,6 +363,9 @@ typedef struct gd_rt_table {
     /* 1: another profiler of this process is about to take the device's profiling interface, on this thread;
      * 0: it has given it back. Returns 1 when the collector let go of it (or has it again). */
     uint32_t (*other_profiler)(uint32_t active);
+    /* A kernel launch that runs at once, with its parameters (node 0), when it is enqueued; captured ones are
+     * told by node_params. Only where `size` covers it: older collectors do not have it. */
+    void (*launch)(const gd_rt_node_params* params, uint64_t stream);
 } gd_rt_table;
 
 /*

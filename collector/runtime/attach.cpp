@@ -23,6 +23,10 @@ char attachedName[128] = {};
 std::atomic<int> nodeReplaysLeft{0};
 constexpr int kNodeReplays = 16;
 
+/// Launches outside graphs whose parameters are still recorded: those before the first replay, which its
+/// graph is compared with. As many as for a CUDA process (cupti/client.h).
+std::atomic<std::uint32_t> eagerLaunchesLeft{50'000};
+
 void sayNodes(bool recorded) noexcept {
     sink::coverage(CoverageSource::node_activity, recorded ? CoverageState::Complete : CoverageState::Absent,
         recorded ? "" : "nodes are recorded in the first replays of each executable only");
@@ -37,6 +41,7 @@ void openNodeWindow() noexcept {
 }
 
 void replayed() noexcept {
+    eagerLaunchesLeft.store(0, std::memory_order_relaxed);
     if (nodeReplaysLeft.load(std::memory_order_relaxed) > 0
         && nodeReplaysLeft.fetch_sub(1, std::memory_order_relaxed) == 1
         && sink::level() == RecordingLevel::Standard) {
@@ -144,6 +149,14 @@ std::uint32_t otherProfiler(std::uint32_t active) {
     return session::otherProfiler(active != 0) ? 1 : 0;
 }
 
+void launch(const gd_rt_node_params* params, std::uint64_t stream) {
+    std::uint32_t left = eagerLaunchesLeft.load(std::memory_order_relaxed);
+    while (left != 0 && !eagerLaunchesLeft.compare_exchange_weak(left, left - 1)) { }
+    if (left != 0 && sink::enabled()) {
+        sink::eagerLaunch(current(params), stream);
+    }
+}
+
 constexpr gd_rt_table kTable{
     sizeof(gd_rt_table),
     GD_RT_VERSION,
@@ -169,6 +182,7 @@ constexpr gd_rt_table kTable{
     &blockCoverage,
     &status,
     &otherProfiler,
+    &launch,
 };
 
 void opened() noexcept {

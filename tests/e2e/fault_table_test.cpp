@@ -39,6 +39,22 @@ std::vector<Fault> faults() {
         {"unjoined-fork", "GD104", kWithLayer, {}},
         {"abandoned-capture", "GD108", kWithLayer, {}},
         {"pp-event-outside-capture", "GD105", kWithLayer, {}},
+        {"no-fallback", "GD101", kWithLayer, {}},
+        {"no-warmup-buffers", "GD109", kWithLayer, {}},
+        {"nonflash-attention", "GD109", {"@step=4", "@layer=1"}, {}, false},
+        {"zero3-offload", "GD109", kWithLayer, {}},
+        {"h2d-pending", "GD103", kWithLayer, {}},
+        {"capture-default-stream", "GD103", kWithLayer, {}},
+        {"capture-on-all-ranks", "GD108", {"@step=4", "@rank=1"}, {}},
+        {"lr-frozen", "GD201", {"", "@step=5", "@rank=1"}, {}, false},
+        {"host-beta-step", "GD201", {"", "@step=5", "@rank=1"}, {}, false},
+        {"clip-frozen", "GD201", {"", "@step=5", "@rank=1"}, {}, false},
+        {"eps-by-phase", "GD201", kWithLayer, {}, false},
+        {"dropout-frozen", "GD201", {"@step=4", "@layer=1"}, {"--dropout", "0.1"}, false},
+        {"recompute-free", "GD202", kWithLayer, {}},
+        {"graph-leak", "GD401", {"", "@layer=1", "@step=6"}, {}, false},
+        {"slow-dataloader", "GD310", {":2", ":2@step=3"}, {}, false},
+        {"pp-single-microbatch-capture", "GD302", {"", "@rank=1"}, {"--pp", "2"}},
         {"rank-divergent-capture", "GD502", {"", "@rank=0@step=5", "@step=6"}, {"--dp", "2"}, false},
         {"tp-allreduce-stripped", "GD501", {""}, {"--tp", "2"}, false},
     };
@@ -78,7 +94,7 @@ protected:
         std::vector<std::string> arguments
             = {"--steps", "60", "--no-marks", "--fault", fault.id + GetParam().place + suffix};
         arguments.insert(arguments.end(), fault.options.begin(), fault.options.end());
-        if (GetParam().place.find("@rank=1") != std::string::npos)
+        if (fault.options.empty() && GetParam().place.find("@rank=1") != std::string::npos)
             arguments.insert(arguments.end(), {"--dp", "2"});
         return shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--force", "--no-report"}, arguments));
     }

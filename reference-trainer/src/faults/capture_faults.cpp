@@ -19,7 +19,7 @@ namespace {
 // The loss is wanted on the host in the middle of the forward pass. Run eagerly this is merely slow; inside a
 // capture the synchronise fails and invalidates it. Harmless: a relaxed capture, and the wait is for another,
 // idle stream.
-class ItemInCapture final : public Fault {
+class ItemInCapture : public Fault {
 public:
     using Fault::Fault;
 
@@ -43,13 +43,22 @@ public:
         }
         GDT_TRY(
             stream.memcpyAsync(m_loss, &env().state->loss, sizeof(double), runtime::CopyKind::DeviceToHost));
-        GDT_TRY(GDT_FAULT_SITE("item-in-capture", "cuStreamSynchronize", stream.synchronize()));
+        GDT_TRY(GDT_FAULT_SITE(spec().id.c_str(), "cuStreamSynchronize", stream.synchronize()));
         return std::isfinite(*m_loss) ? Status::Success : Status::LaunchFailed;
     }
 
 private:
     runtime::Stream m_idle;
     double* m_loss = nullptr; // page-locked, lives as long as the process
+};
+
+// The same, but nobody catches the failure: the capture is neither ended nor tried again, the run ends.
+class NoFallback final : public ItemInCapture {
+public:
+    using ItemInCapture::ItemInCapture;
+
+    bool endsCapture(Scope, Status issued) override { return harmless() || runtime::ok(issued); }
+    bool fallsBack(Scope) override { return harmless(); }
 };
 
 // A side stream joins the capture through an event and works for a layer's statistics; the wait that would
@@ -184,6 +193,10 @@ private:
 
 std::unique_ptr<Fault> makeItemInCapture(const FaultSpec& spec, FaultEnvironment& environment) {
     return std::make_unique<ItemInCapture>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeNoFallback(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<NoFallback>(spec, environment);
 }
 
 std::unique_ptr<Fault> makeUnjoinedFork(const FaultSpec& spec, FaultEnvironment& environment) {

@@ -5,7 +5,7 @@
 #include "graphs/capture_hooks.h"
 #include "graphs/region.h"
 #include "model/layer_hooks.h"
-#include "optim/step_state.h"
+#include "optim/adamw.h"
 #include "parallel/gradient_reduction.h"
 #include "runtime/memory_pool.h"
 
@@ -27,9 +27,14 @@ struct FaultEnvironment {
     std::int64_t maxGraphs = 0;
     int rank = 0;
     std::size_t allocatedBytes = 0; ///< of the device, by the trainer itself
-    double secondsPerStep = 0; ///< of the fastest interval so far, 0 before the first
     std::function<runtime::Status()> ensureOptimizerState;
     std::function<runtime::Status()> releaseOptimizerState;
+    optim::OptimizerConfig optimizer;
+    std::int64_t warmupRuns = 0; ///< eager steps before a capture, unless a fault wants others
+    void* gradients = nullptr; ///< device memory
+    std::size_t gradientBytes = 0;
+    comm::Communicator* replicas = nullptr; ///< null for a rank without replicas
+    double secondsPerStep = 0; ///< of the fastest interval so far, 0 before the first
 };
 
 /// One armed fault. The base class leaves everything alone; a fault overrides the places where it acts.
@@ -46,7 +51,12 @@ public:
     virtual runtime::Status open() { return runtime::Status::Success; }
     virtual runtime::Status beginStep() { return runtime::Status::Success; }
     virtual runtime::Status inForward(runtime::Stream&) { return runtime::Status::Success; }
+    virtual runtime::Status inBackward(runtime::Stream&) { return runtime::Status::Success; }
     virtual runtime::Status betweenReplays(runtime::Stream&) { return runtime::Status::Success; }
+    /// After a forward pass that has a graph of its own, outside it.
+    virtual runtime::Status afterForwardPass(runtime::Stream&) { return runtime::Status::Success; }
+    /// After messages from another stage were received, outside every graph within a pass.
+    virtual runtime::Status afterReceive(runtime::Stream&) { return runtime::Status::Success; }
     virtual runtime::Status endStep() { return runtime::Status::Success; }
     virtual std::optional<std::int64_t> warmupRuns(graphs::Scope) { return std::nullopt; }
     virtual std::optional<runtime::CaptureMode> captureMode(graphs::Scope) { return std::nullopt; }
@@ -56,6 +66,11 @@ public:
     }
     virtual bool endsCapture(graphs::Scope, runtime::Status) { return true; }
     virtual bool staysEager(graphs::Scope) { return false; }
+    virtual bool fallsBack(graphs::Scope) { return true; }
+    virtual bool recaptures(graphs::Scope) { return false; }
+    virtual bool updates(graphs::Scope) { return false; }
+    /// True: the fault has taken the executable.
+    virtual bool discard(graphs::Scope, runtime::GraphExec&) { return false; }
     virtual std::optional<runtime::Status> launch(graphs::Scope, runtime::GraphExec&, runtime::Stream&) {
         return std::nullopt;
     }
@@ -64,6 +79,20 @@ public:
         return std::nullopt;
     }
     virtual std::optional<std::int64_t> seqLen() { return std::nullopt; }
+    /// All forward passes of a cycle before all backward passes, whatever the schedule says.
+    virtual bool forwardsFirst() { return false; }
+    /// The attention ring runs the other way round in this step.
+    virtual bool turnsRing() { return false; }
+    virtual runtime::Status afterSchedule(runtime::Stream&) { return runtime::Status::Success; }
+    virtual std::optional<double> clipNorm(double) { return std::nullopt; }
+    virtual bool clearsGradients() { return true; }
+    virtual std::optional<double> normEpsilon(double) { return std::nullopt; }
+    virtual std::optional<model::DropoutSource> dropoutSource(const model::DropoutSource&) {
+        return std::nullopt;
+    }
+    /// As in model/layer_hooks.h; leaves `memory` alone where the attention is fused.
+    virtual runtime::Status scoresMemory(std::size_t, void**) { return runtime::Status::Success; }
+    virtual bool shortAttention(std::int64_t) { return false; }
 
     void setStep(std::int64_t step) { m_step = step; }
     [[nodiscard]] bool here() const; ///< this rank is meant
@@ -76,6 +105,8 @@ protected:
     [[nodiscard]] bool started(std::int64_t otherwise) const;
     [[nodiscard]] const FaultSpec& spec() const { return m_spec; }
     [[nodiscard]] FaultEnvironment& env() const { return m_environment; }
+    /// @step=N, or the step of the first capture.
+    [[nodiscard]] std::int64_t captureStep() const { return m_spec.step.value_or(m_environment.warmupRuns); }
     /// Warm-up for a fault of a capture of `scope`: the capture takes place at @step=N.
     [[nodiscard]] std::optional<std::int64_t> captureAtStep(graphs::Scope scope) const;
 
@@ -87,25 +118,60 @@ private:
 
 using FaultFactory = std::unique_ptr<Fault> (*)(const FaultSpec&, FaultEnvironment&);
 
-// capture_faults.cpp
-std::unique_ptr<Fault> makeItemInCapture(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeUnjoinedFork(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeAbandonedCapture(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeUnjoinedAllReduce(const FaultSpec& spec, FaultEnvironment& environment);
-// memory_faults.cpp
-std::unique_ptr<Fault> makeNoWarmupOptimizer(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeRecordStream(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeActivationRealloc(const FaultSpec& spec, FaultEnvironment& environment);
-// pace_faults.cpp
-std::unique_ptr<Fault> makeSyncInGraphRegion(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeReplayJitter(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeGraphCacheOverflow(const FaultSpec& spec, FaultEnvironment& environment);
+template <class F> std::unique_ptr<Fault> makeFault(const FaultSpec& spec, FaultEnvironment& environment) {
+    return std::make_unique<F>(spec, environment);
+}
 
+/// What makes the fault `id`, null where it needs nothing but another set-up (isArmed).
+[[nodiscard]] FaultFactory findFactory(std::string_view id);
+
+#define GDT_FAULT(name)                                                                                      \
+    std::unique_ptr<Fault> make##name(const FaultSpec& spec, FaultEnvironment& environment)
+// capture_faults.cpp
+GDT_FAULT(ItemInCapture);
+GDT_FAULT(NoFallback);
+GDT_FAULT(UnjoinedFork);
+GDT_FAULT(AbandonedCapture);
+GDT_FAULT(UnjoinedAllReduce);
+// capture_call_faults.cpp
+GDT_FAULT(DefaultStreamInCapture);
+GDT_FAULT(ForeignEnd);
+GDT_FAULT(DestroyInCapture);
+GDT_FAULT(PageableCopyInCapture);
+// lazy_faults.cpp
+GDT_FAULT(NoWarmupBuffers);
+GDT_FAULT(UnfusedAttention);
+GDT_FAULT(OffloadedParameter);
+// memory_faults.cpp
+GDT_FAULT(NoWarmupOptimizer);
+GDT_FAULT(RecordStream);
+GDT_FAULT(ActivationRealloc);
+GDT_FAULT(RecomputeFree);
+GDT_FAULT(GraphLeak);
+// pace_faults.cpp
+GDT_FAULT(SyncInGraphRegion);
+GDT_FAULT(ReplayJitter);
+GDT_FAULT(GraphCacheOverflow);
+GDT_FAULT(SlowLoader);
+GDT_FAULT(BlockingReceive);
 // rank_faults.cpp
-std::unique_ptr<Fault> makeEventOutsideCapture(const FaultSpec& spec, FaultEnvironment& environment);
-std::unique_ptr<Fault> makeDivergentCapture(const FaultSpec& spec, FaultEnvironment& environment);
-/// For faults that act where the trainer is set up: it does nothing more.
-std::unique_ptr<Fault> makeSetUpFault(const FaultSpec& spec, FaultEnvironment& environment);
+GDT_FAULT(EventOutsideCapture);
+GDT_FAULT(DivergentCapture);
+GDT_FAULT(CommunicatorAbort);
+GDT_FAULT(TurningRing);
+// scalar_faults.cpp
+GDT_FAULT(HostLearningRate);
+GDT_FAULT(HostBetaPowers);
+GDT_FAULT(HostClipNorm);
+GDT_FAULT(HostEpsilon);
+GDT_FAULT(HostDropoutSeed);
+// replay_faults.cpp
+GDT_FAULT(ReplayBeforeZero);
+GDT_FAULT(OtherOrder);
+GDT_FAULT(ShorterBatch);
+GDT_FAULT(HostControlFlow);
+GDT_FAULT(DynamicDispatch);
+#undef GDT_FAULT
 
 /// Whether a fault is asked for, and not its harmless form.
 [[nodiscard]] bool isArmed(const std::vector<FaultSpec>& specs, const char* id);

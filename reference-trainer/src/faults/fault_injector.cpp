@@ -9,94 +9,17 @@ namespace gdt::faults {
 
 using runtime::Status;
 
-namespace {
-
-struct Factory {
-    const char* id;
-    FaultFactory make;
-};
-
-constexpr Factory kFactories[] = {
-    {"item-in-capture", makeItemInCapture},
-    {"no-warmup-optimizer", makeNoWarmupOptimizer},
-    {"sync-in-graph-region", makeSyncInGraphRegion},
-    {"record-stream", makeRecordStream},
-    {"activation-realloc", makeActivationRealloc},
-    {"graph-cache-overflow", makeGraphCacheOverflow},
-    {"tp-allreduce-unjoined", makeUnjoinedAllReduce},
-    {"replay-jitter", makeReplayJitter},
-    {"unjoined-fork", makeUnjoinedFork},
-    {"abandoned-capture", makeAbandonedCapture},
-    {"pp-event-outside-capture", makeEventOutsideCapture},
-    {"rank-divergent-capture", makeDivergentCapture},
-    {"tp-allreduce-stripped", makeSetUpFault},
-    {"pp-unfused-p2p", makeSetUpFault},
-    {"ring-send-recv-order", makeSetUpFault},
-};
-
-std::string beyond(const FaultSpec& spec, const char* what, std::int64_t value, std::int64_t count) {
-    return "--fault " + spec.id + "@" + what + "=" + std::to_string(value) + " never happens: the run has "
-        + std::to_string(count) + " " + what + (count == 1 ? "" : "s") + ", counted from 0";
-}
-
-} // namespace
-
 FaultInjector::FaultInjector(std::vector<FaultSpec> specs)
     : m_specs(std::move(specs)) { }
 
-std::string FaultInjector::problem(const RunShape& run) const {
-    for (const FaultSpec& spec : m_specs) {
-        if (spec.step.value_or(0) >= run.steps) {
-            return beyond(spec, "step", *spec.step, run.steps);
-        }
-        if (spec.layer.value_or(0) >= run.layers) {
-            return beyond(spec, "layer", *spec.layer, run.layers);
-        }
-        if (spec.rank.value_or(0) >= run.ranks) {
-            return beyond(spec, "rank", *spec.rank, run.ranks);
-        }
-        if (findFault(spec.id)->needsGraphs && !run.graphs) {
-            return "--fault " + spec.id + " needs graphs to go wrong: leave out --graph-mode eager";
-        }
-        if (spec.id == "tp-allreduce-unjoined" && run.replicas < 2) {
-            return "--fault tp-allreduce-unjoined needs an all-reduce to misplace: use --dp 2 or more";
-        }
-        if (spec.id == "graph-cache-overflow" && run.splitsSequences) {
-            return "--fault graph-cache-overflow changes the sequence length, which --cp and "
-                   "--sequence-parallel split evenly: leave them out";
-        }
-        if (spec.id == "rank-divergent-capture" && run.ranks < 2) {
-            return "--fault rank-divergent-capture needs ranks that differ: use --dp 2 or more";
-        }
-        if (spec.id == "tp-allreduce-stripped" && run.tensor < 2) {
-            return "--fault tp-allreduce-stripped needs tensor-parallel collectives: use --tp 2 or more";
-        }
-        if (spec.id == "pp-unfused-p2p" && (run.stages < 2 || run.microBatches < 2)) {
-            return "--fault pp-unfused-p2p needs messages in both directions at a time: use --pp 2 or more "
-                   "and "
-                   "--micro-batches 2 or more";
-        }
-        if (spec.id == "ring-send-recv-order" && run.context < 2) {
-            return "--fault ring-send-recv-order needs a ring: use --cp 2 or more";
-        }
-        if (spec.id == "graph-cache-overflow" && run.seqLen < 8) {
-            return "--fault graph-cache-overflow needs --seq-len 8 or more to have lengths to choose from";
-        }
-    }
-    return {};
-}
-
 Status FaultInjector::open(FaultEnvironment& environment) {
     for (const FaultSpec& spec : m_specs) {
-        for (const Factory& factory : kFactories) {
-            if (spec.id == factory.id) {
-                m_faults.push_back(factory.make(spec, environment));
-                if (!spec.harmless && m_faults.back()->here()) {
-                    watchSite(factory.id);
-                }
-                GDT_TRY(m_faults.back()->open());
-            }
+        const FaultFactory factory = findFactory(spec.id);
+        m_faults.push_back((factory != nullptr ? factory : makeFault<Fault>)(spec, environment));
+        if (!spec.harmless && m_faults.back()->here()) {
+            watchSite(spec.id.c_str());
         }
+        GDT_TRY(m_faults.back()->open());
     }
     return Status::Success;
 }
@@ -134,22 +57,103 @@ Status FaultInjector::reduceGradients(const parallel::GradientReduction& reducti
     return reduction.issue(stream);
 }
 
-Status FaultInjector::inForward(std::int64_t layer, runtime::Stream& stream) {
+template <class... Arguments>
+Status FaultInjector::each(
+    Status (Fault::*place)(Arguments...), std::optional<std::int64_t> layer, Arguments... arguments) {
     for (const auto& fault : m_faults) {
-        if (fault->inLayer(layer)) {
-            GDT_TRY(fault->inForward(stream));
+        if (layer ? fault->inLayer(*layer) : fault->here()) {
+            GDT_TRY((fault.get()->*place)(arguments...));
         }
     }
     return Status::Success;
 }
 
+Status FaultInjector::inForward(std::int64_t layer, runtime::Stream& stream) {
+    return each<runtime::Stream&>(&Fault::inForward, layer, stream);
+}
+
+Status FaultInjector::inBackward(std::int64_t layer, runtime::Stream& stream) {
+    return each<runtime::Stream&>(&Fault::inBackward, layer, stream);
+}
+
 Status FaultInjector::betweenReplays(std::int64_t layer, runtime::Stream& stream) {
+    return each<runtime::Stream&>(&Fault::betweenReplays, layer, stream);
+}
+
+Status FaultInjector::scoresMemory(std::int64_t layer, std::size_t bytes, void** memory) {
+    *memory = nullptr;
+    return each<std::size_t, void**>(&Fault::scoresMemory, layer, bytes, memory);
+}
+
+Status FaultInjector::afterForwardPass(runtime::Stream& stream) {
+    return each<runtime::Stream&>(&Fault::afterForwardPass, std::nullopt, stream);
+}
+
+Status FaultInjector::afterReceive(runtime::Stream& stream) {
+    return each<runtime::Stream&>(&Fault::afterReceive, std::nullopt, stream);
+}
+
+Status FaultInjector::afterSchedule(runtime::Stream& stream) {
+    return each<runtime::Stream&>(&Fault::afterSchedule, std::nullopt, stream);
+}
+
+bool FaultInjector::forwardsFirst() {
+    bool first = false;
+    for (const auto& fault : m_faults) {
+        first = first || fault->forwardsFirst();
+    }
+    return first;
+}
+
+bool FaultInjector::turnsRing() {
+    bool turns = false;
+    for (const auto& fault : m_faults) {
+        turns = turns || fault->turnsRing();
+    }
+    return turns;
+}
+
+double FaultInjector::normEpsilon(std::int64_t layer, double configured) {
     for (const auto& fault : m_faults) {
         if (fault->inLayer(layer)) {
-            GDT_TRY(fault->betweenReplays(stream));
+            configured = fault->normEpsilon(configured).value_or(configured);
         }
     }
-    return Status::Success;
+    return configured;
+}
+
+model::DropoutSource FaultInjector::dropoutSource(
+    std::int64_t layer, const model::DropoutSource& configured) {
+    model::DropoutSource source = configured;
+    for (const auto& fault : m_faults) {
+        if (fault->inLayer(layer)) {
+            source = fault->dropoutSource(source).value_or(source);
+        }
+    }
+    return source;
+}
+
+bool FaultInjector::shortAttention(std::int64_t layer, std::int64_t seqLen) {
+    bool isShort = false;
+    for (const auto& fault : m_faults) {
+        isShort = isShort || (fault->inLayer(layer) && fault->shortAttention(seqLen));
+    }
+    return isShort;
+}
+
+double FaultInjector::clipNorm(double configured) {
+    for (const auto& fault : m_faults) {
+        configured = fault->here() ? fault->clipNorm(configured).value_or(configured) : configured;
+    }
+    return configured;
+}
+
+bool FaultInjector::clearsGradients() {
+    bool clears = true;
+    for (const auto& fault : m_faults) {
+        clears = clears && (!fault->here() || fault->clearsGradients());
+    }
+    return clears;
 }
 
 std::int64_t FaultInjector::warmupRuns(graphs::Scope scope, std::int64_t configured) {
@@ -191,6 +195,40 @@ bool FaultInjector::staysEager(graphs::Scope scope) {
         eager = eager || fault->staysEager(scope);
     }
     return eager;
+}
+
+bool FaultInjector::fallsBack(graphs::Scope scope) {
+    bool falls = true;
+    for (const auto& fault : m_faults) {
+        falls = falls && (!fault->here() || fault->fallsBack(scope));
+    }
+    return falls;
+}
+
+bool FaultInjector::recaptures(graphs::Scope scope) {
+    bool again = false;
+    for (const auto& fault : m_faults) {
+        again = again || fault->recaptures(scope);
+    }
+    return again;
+}
+
+bool FaultInjector::updates(graphs::Scope scope) {
+    bool wanted = false;
+    for (const auto& fault : m_faults) {
+        wanted = wanted || fault->updates(scope);
+    }
+    return wanted;
+}
+
+void FaultInjector::discard(graphs::Scope scope, runtime::GraphExec& exec) {
+    bool taken = false;
+    for (const auto& fault : m_faults) {
+        taken = taken || (fault->here() && fault->discard(scope, exec));
+    }
+    if (!taken) {
+        CaptureHooks::discard(scope, exec);
+    }
 }
 
 Status FaultInjector::launch(graphs::Scope scope, runtime::GraphExec& exec, runtime::Stream& stream) {

@@ -20,11 +20,14 @@ struct RunShape {
     int tensor = 1, context = 1, stages = 1;
     std::int64_t microBatches = 1;
     bool splitsSequences = false; ///< over ranks, so that not every length is possible
+    bool dropout = false; ///< of residual branches
 };
 
 /// The armed faults behind the hooks of model and graph manager. Without faults each hook does what the
 /// healthy trainer does. One thread.
-class FaultInjector final : public model::LayerHooks, public graphs::CaptureHooks {
+class FaultInjector final : public model::LayerHooks,
+                            public graphs::CaptureHooks,
+                            public optim::OptimizerHooks {
 public:
     explicit FaultInjector(std::vector<FaultSpec> specs);
 
@@ -40,7 +43,17 @@ public:
     [[nodiscard]] std::int64_t seqLen(std::int64_t configured);
     runtime::Status reduceGradients(const parallel::GradientReduction& reduction, runtime::Stream& stream);
 
+    runtime::Status afterForwardPass(runtime::Stream& stream);
+    runtime::Status afterReceive(runtime::Stream& stream);
+    [[nodiscard]] bool forwardsFirst();
+    [[nodiscard]] bool turnsRing();
+
     runtime::Status inForward(std::int64_t layer, runtime::Stream& stream) override;
+    runtime::Status inBackward(std::int64_t layer, runtime::Stream& stream) override;
+    double normEpsilon(std::int64_t layer, double configured) override;
+    model::DropoutSource dropoutSource(std::int64_t layer, const model::DropoutSource& configured) override;
+    runtime::Status scoresMemory(std::int64_t layer, std::size_t bytes, void** memory) override;
+    bool shortAttention(std::int64_t layer, std::int64_t seqLen) override;
     runtime::Status betweenReplays(std::int64_t layer, runtime::Stream& stream) override;
     std::int64_t warmupRuns(graphs::Scope scope, std::int64_t configured) override;
     runtime::CaptureMode captureMode(graphs::Scope scope, runtime::CaptureMode configured) override;
@@ -48,9 +61,21 @@ public:
         graphs::Scope scope, runtime::Stream& stream, runtime::CaptureMode mode) override;
     bool endsCapture(graphs::Scope scope, runtime::Status issued) override;
     bool staysEager(graphs::Scope scope) override;
+    bool fallsBack(graphs::Scope scope) override;
+    bool recaptures(graphs::Scope scope) override;
+    bool updates(graphs::Scope scope) override;
+    void discard(graphs::Scope scope, runtime::GraphExec& exec) override;
     runtime::Status launch(graphs::Scope scope, runtime::GraphExec& exec, runtime::Stream& stream) override;
+    runtime::Status afterSchedule(runtime::Stream& stream) override;
+    double clipNorm(double configured) override;
+    bool clearsGradients() override;
 
 private:
+    /// Calls `place` of each fault that is meant on this rank, of a layer's with `layer`, until one fails.
+    template <class... Arguments>
+    runtime::Status each(runtime::Status (Fault::*place)(Arguments...), std::optional<std::int64_t> layer,
+        Arguments... arguments);
+
     std::vector<FaultSpec> m_specs;
     std::vector<std::unique_ptr<Fault>> m_faults;
 };

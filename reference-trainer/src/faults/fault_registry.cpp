@@ -10,62 +10,6 @@ namespace gdt::faults {
 
 namespace {
 
-const std::vector<FaultInfo>& table() {
-    static const std::vector<FaultInfo> faults{
-        {"item-in-capture", "4.8", "the loss is read with a stream synchronise inside the captured region",
-            {"layer forward"}, {"host", "cuda"}, {"step", "layer", "rank", "harmless"}, "", true, {"GD101"}},
-        {"no-warmup-optimizer", "3.2",
-            "the optimizer's moments are allocated for the first time inside the capture",
-            {"optimizer step", "warm-up"}, {"host", "cuda"}, {"step", "rank", "harmless"}, "", true,
-            {"GD109"}},
-        {"sync-in-graph-region", "3.4",
-            "the host waits for the device between two replays and then inspects the gradients",
-            {"between replays"}, {"host", "cuda"}, {"param", "step", "layer", "rank", "harmless"},
-            "microseconds the host takes after the wait (2000)", false, {"GD302"}},
-        {"record-stream", "4.6",
-            "a buffer that the graph uses goes back to the allocator and is handed out again",
-            {"layer forward", "between replays"}, {"host", "cuda"}, {"step", "layer", "rank", "harmless"}, "",
-            true, {"GD202"}},
-        {"activation-realloc", "3.4", "some steps take their activations from the device instead of the pool",
-            {"between replays"}, {"host", "cuda"}, {"param", "step", "layer", "rank", "harmless"},
-            "percent of the memory in use that such a step takes in addition (40)", false, {"GD402"}},
-        {"graph-cache-overflow", "2.1", "more sequence lengths than --max-graphs, so some always run eagerly",
-            {"step start"}, {"host", "cuda"}, {"param", "step", "harmless"},
-            "number of sequence lengths (--max-graphs + 4)", true, {"GD306"}},
-        {"tp-allreduce-unjoined", "2.2",
-            "the gradient all-reduce goes to a stream that never joined the capture: it runs once, at "
-            "capture",
-            {"gradient reduction"}, {"host", "cuda"}, {"step", "harmless"}, "", true, {"GD114"}},
-        {"replay-jitter", "3.4", "the host delays some launches at random", {"graph launch"},
-            {"host", "cuda"}, {"param", "step", "rank", "harmless"},
-            "length of a delay in steps (12); three launches in ten are delayed", true, {"GD303"}},
-        {"unjoined-fork", "-", "a stream forked inside the capture is not joined before its end",
-            {"layer forward"}, {"host", "cuda"}, {"step", "layer", "rank", "harmless"}, "", true, {"GD104"}},
-        {"abandoned-capture", "-", "an early return leaves the capture open",
-            {"begin capture", "layer forward", "end capture"}, {"host", "cuda"},
-            {"step", "layer", "rank", "harmless"}, "", true, {"GD108"}},
-        {"pp-event-outside-capture", "2.1",
-            "the captured region waits on an event that another stream recorded before the capture began",
-            {"step start", "layer forward"}, {"host", "cuda"}, {"step", "layer", "rank", "harmless"}, "",
-            true, {"GD105"}},
-        {"rank-divergent-capture", "2.2",
-            "one rank leaves out the capture without telling the others, which replay their collectives",
-            {"capture"}, {"host", "cuda"}, {"step", "rank", "harmless"}, "", true, {"GD502"}, {"--dp", "2"}},
-        {"tp-allreduce-stripped", "3.4",
-            "the tensor-parallel collectives are left out of the graphs and run eagerly between them",
-            {"tensor-parallel collectives"}, {"host", "cuda"}, {"harmless"}, "", true, {"GD501"},
-            {"--tp", "2"}},
-        {"pp-unfused-p2p", "2.1",
-            "a stage sends to its neighbour before it receives, which does the same: each waits for the "
-            "other",
-            {"messages between stages"}, {"host", "cuda"}, {"harmless"}, "", false, {}, {"--pp", "2"}},
-        {"ring-send-recv-order", "2.3",
-            "every rank of the attention ring sends before it receives: all wait for each other",
-            {"attention ring"}, {"host", "cuda"}, {"harmless"}, "", false, {}, {"--cp", "2"}},
-    };
-    return faults;
-}
-
 template <class Number> std::optional<Number> parseNumber(std::string_view text) {
     Number value{};
     const char* end = text.data() + text.size();
@@ -136,12 +80,8 @@ bool parseHead(std::string_view head, FaultSpec& spec, std::string& problem) {
 
 } // namespace
 
-std::span<const FaultInfo> registry() {
-    return table();
-}
-
 const FaultInfo* findFault(std::string_view id) {
-    const auto& faults = table();
+    const std::span<const FaultInfo> faults = registry();
     const auto it
         = std::find_if(faults.begin(), faults.end(), [&](const FaultInfo& f) { return f.id == id; });
     return it == faults.end() ? nullptr : &*it;
@@ -172,7 +112,7 @@ std::optional<FaultSpec> parseFault(std::string_view text, std::string& problem)
 std::string listFaults(bool json) {
     if (json) {
         nlohmann::ordered_json list = nlohmann::ordered_json::array();
-        for (const FaultInfo& f : table()) {
+        for (const FaultInfo& f : registry()) {
             list.push_back({{"id", f.id}, {"section", f.section}, {"title", f.title}, {"hooks", f.hooks},
                 {"backends", f.backends}, {"args", f.args}, {"param", f.param}, {"layout", f.layout},
                 {"rules", f.rules}});
@@ -180,7 +120,7 @@ std::string listFaults(bool json) {
         return list.dump(2) + "\n";
     }
     std::string text;
-    for (const FaultInfo& f : table()) {
+    for (const FaultInfo& f : registry()) {
         const std::string rules = f.rules.empty() ? "no rule yet" : joined(f.rules, ", ");
         text += std::string(f.id) + " (" + rules + ")\n    " + std::string(f.title) + "\n";
         text += "    takes " + joined(f.args, ", ") + "\n";

@@ -10,7 +10,7 @@
 
 namespace gdt::faults {
 
-/// One switchable mistake. The table in fault_registry.cpp is the only list; --list-faults prints it.
+/// One switchable mistake. The table in fault_table.cpp is the only list; --list-faults prints it.
 struct FaultInfo {
     std::string_view id;
     std::string_view section; ///< of the source document that describes the mistake, "-" for real-life ones

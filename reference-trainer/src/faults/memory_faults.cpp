@@ -6,6 +6,7 @@
 #include "model/pass.h"
 
 #include <utility>
+#include <vector>
 
 namespace gdt::faults {
 
@@ -127,7 +128,112 @@ private:
     void* m_block = nullptr;
 };
 
+// A layer's activation is given up after the forward pass and computed again for the backward pass, outside
+// the graphs and at another address; the captured backward pass reads the old one. Harmless: it is kept.
+class RecomputeFree final : public Fault {
+public:
+    using Fault::Fault;
+
+    Status open() override {
+        GDT_TRY(model::take(env().pool, &m_sum, kCount));
+        GDT_TRY(env().device.fill(m_sum, 0, kBytes));
+        return env().device.allocate(&m_activation, kBytes);
+    }
+
+    Status inForward(runtime::Stream& stream) override {
+        m_captured = m_captured || stream.capturing();
+        return stream.memsetAsync(m_activation, 0, kBytes);
+    }
+
+    Status inBackward(runtime::Stream& stream) override {
+        const auto* activation = static_cast<const float*>(m_activation);
+        return stream.launch<kernels::ResidualAdd<float>>(
+            model::gridFor(kCount), {activation, m_sum, m_sum, kCount});
+    }
+
+    [[gnu::noinline]] Status afterForwardPass(runtime::Stream& stream) override {
+        // Two replays later at the earliest, so that the graphs were seen to work before.
+        if (harmless() || !m_captured || m_recomputed || step() < captureStep() + 3) {
+            return Status::Success;
+        }
+        m_recomputed = true;
+        GDT_TRY(GDT_FAULT_SITE("recompute-free", "cuMemFree", env().device.release(m_activation)));
+        GDT_TRY(env().device.allocate(&m_newOwner, kBytes));
+        GDT_TRY(env().device.allocate(&m_activation, kBytes));
+        return stream.memsetAsync(m_activation, 0, kBytes);
+    }
+
+private:
+    static constexpr std::int64_t kCount = 16384;
+    static constexpr std::size_t kBytes = kCount * sizeof(float);
+
+    void* m_activation = nullptr;
+    void* m_newOwner = nullptr;
+    float* m_sum = nullptr;
+    bool m_captured = false;
+    bool m_recomputed = false;
+};
+
+// Every second step is captured again, into a buffer of its own; what was captured before, executable and
+// buffer, stays. Harmless: once, and the buffer goes with the executable.
+class GraphLeak final : public Fault {
+public:
+    using Fault::Fault;
+
+    bool recaptures(Scope scope) override {
+        const std::int64_t first = spec().step.value_or(env().warmupRuns + 1);
+        const bool due = harmless() ? step() == first : step() >= first && (step() - first) % 2 == 0;
+        return scope != Scope::Optimizer && due;
+    }
+
+    [[gnu::noinline]] std::optional<Status> beginCapture(
+        Scope scope, runtime::Stream&, CaptureMode) override {
+        if (scope == Scope::Optimizer) {
+            return std::nullopt;
+        }
+        const Status allocated
+            = GDT_FAULT_SITE("graph-leak", "cuMemAlloc", env().device.allocate(&m_buffer, bytes()));
+        return runtime::ok(allocated) ? std::nullopt : std::optional(allocated);
+    }
+
+    Status inForward(runtime::Stream& stream) override {
+        return stream.capturing() && m_buffer != nullptr ? stream.memsetAsync(m_buffer, 0, kUsedBytes)
+                                                         : Status::Success;
+    }
+
+    bool discard(Scope scope, runtime::GraphExec& exec) override {
+        if (scope == Scope::Optimizer) {
+            return false;
+        }
+        if (harmless()) {
+            static_cast<void>(env().device.release(m_buffer)); // waits for the last replay
+            m_buffer = nullptr;
+            return false;
+        }
+        m_kept.push_back(std::move(exec));
+        return true;
+    }
+
+private:
+    static constexpr std::size_t kUsedBytes = 4096;
+
+    [[nodiscard]] std::size_t bytes() const {
+        return static_cast<std::size_t>(spec().param.value_or(2.0) * 1048576.0) + kUsedBytes;
+    }
+
+    void* m_buffer = nullptr; // of the graph captured last
+    std::vector<runtime::GraphExec> m_kept;
+};
+
 } // namespace
+
+std::unique_ptr<Fault> makeRecomputeFree(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<RecomputeFree>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeGraphLeak(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<GraphLeak>(spec, environment);
+}
 
 std::unique_ptr<Fault> makeNoWarmupOptimizer(const FaultSpec& spec, FaultEnvironment& environment) {
     return std::make_unique<NoWarmupOptimizer>(spec, environment);

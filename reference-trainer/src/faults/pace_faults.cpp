@@ -3,6 +3,7 @@
 #include "faults/fault.h"
 #include "faults/fault_site.h"
 #include "kernels/rng.h"
+#include "runtime/range.h"
 
 #include <algorithm>
 #include <chrono>
@@ -95,7 +96,68 @@ public:
     }
 };
 
+// The loader needs longer for a batch than the device for a step, so its copy comes late. Harmless: the batch
+// has been loaded ahead.
+class SlowLoader final : public Fault {
+public:
+    using Fault::Fault;
+
+    Status open() override {
+        void* memory = nullptr;
+        GDT_TRY(env().device.allocateHost(&memory, kBatchBytes));
+        m_batch = memory;
+        return env().pool.allocate(&m_onDevice, kBatchBytes);
+    }
+
+    [[gnu::noinline]] Status beginStep() override {
+        if (!here() || !started(0)) {
+            return Status::Success;
+        }
+        if (!harmless()) {
+            const runtime::Range range("dataloader");
+            const double pace = env().secondsPerStep > 0 ? env().secondsPerStep : kUnknownStepSeconds;
+            const double steps = spec().param.value_or(kSlowSteps);
+            std::this_thread::sleep_for(std::chrono::duration<double>(std::min(steps * pace, kMostSeconds)));
+        }
+        return GDT_FAULT_SITE("slow-dataloader", "cuMemcpyHtoDAsync",
+            env().compute.stream().memcpyAsync(
+                m_onDevice, m_batch, kBatchBytes, runtime::CopyKind::HostToDevice));
+    }
+
+private:
+    static constexpr std::size_t kBatchBytes = 4096;
+    static constexpr double kSlowSteps = 120.0 / 28.0;
+    static constexpr double kMostSeconds = 1.0;
+    static constexpr double kUnknownStepSeconds = 5e-3;
+
+    void* m_batch = nullptr; // page-locked, lives as long as the process
+    void* m_onDevice = nullptr;
+};
+
+// A graph for each pass of a micro-batch, and between them the host waits until the neighbour's message is
+// there. Harmless: the stream waits, not the host.
+class BlockingReceive final : public Fault {
+public:
+    using Fault::Fault;
+
+    [[gnu::noinline]] Status afterReceive(runtime::Stream& stream) override {
+        if (harmless() || !started(0) || stream.capturing()) {
+            return Status::Success;
+        }
+        GDT_TRY(GDT_FAULT_SITE("pp-single-microbatch-capture", "cuStreamSynchronize", stream.synchronize()));
+        return Status::Success;
+    }
+};
+
 } // namespace
+
+std::unique_ptr<Fault> makeSlowLoader(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<SlowLoader>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeBlockingReceive(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<BlockingReceive>(spec, environment);
+}
 
 std::unique_ptr<Fault> makeSyncInGraphRegion(const FaultSpec& spec, FaultEnvironment& environment) {
     return std::make_unique<SyncInGraphRegion>(spec, environment);

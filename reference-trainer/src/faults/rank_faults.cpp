@@ -54,7 +54,49 @@ public:
     }
 };
 
+// A communicator is given up in the middle of the run, as a watchdog does after a time-out: everything that
+// it does, replays included, fails from then on. Harmless: the watchdog only asks.
+class CommunicatorAbort final : public Fault {
+public:
+    using Fault::Fault;
+
+    [[gnu::noinline]] Status betweenReplays(runtime::Stream&) override {
+        const std::int64_t last = env().replicas->size() - 1;
+        const bool meant = spec().rank ? here() : env().replicas->rank() == last;
+        if (!meant || m_happened || !started(env().warmupRuns + 2)) {
+            return Status::Success;
+        }
+        m_happened = true;
+        if (harmless()) {
+            return env().replicas->error().empty() ? Status::Success : Status::LaunchFailed;
+        }
+        GDT_FAULT_SITE("nccl-abort", "commAbort", env().replicas->abort());
+        return Status::Success;
+    }
+
+private:
+    bool m_happened = false;
+};
+
+// A table on the host says who is next in the ring, and it changes: every second step the ring runs the other
+// way round. The graphs hold the hops of one direction, and the tokens come for the other. Harmless: it
+// stays.
+class TurningRing final : public Fault {
+public:
+    using Fault::Fault;
+
+    bool turnsRing() override { return !harmless() && started(0) && step() % 2 == 1; }
+};
+
 } // namespace
+
+std::unique_ptr<Fault> makeTurningRing(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<TurningRing>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeCommunicatorAbort(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<CommunicatorAbort>(spec, environment);
+}
 
 bool isArmed(const std::vector<FaultSpec>& specs, const char* id) {
     for (const FaultSpec& spec : specs) {
@@ -71,10 +113,6 @@ std::unique_ptr<Fault> makeEventOutsideCapture(const FaultSpec& spec, FaultEnvir
 
 std::unique_ptr<Fault> makeDivergentCapture(const FaultSpec& spec, FaultEnvironment& environment) {
     return std::make_unique<DivergentCapture>(spec, environment);
-}
-
-std::unique_ptr<Fault> makeSetUpFault(const FaultSpec& spec, FaultEnvironment& environment) {
-    return std::make_unique<Fault>(spec, environment);
 }
 
 } // namespace gdt::faults

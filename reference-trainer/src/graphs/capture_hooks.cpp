@@ -23,6 +23,23 @@ bool CaptureHooks::staysEager(Scope) {
     return false;
 }
 
+bool CaptureHooks::fallsBack(Scope) {
+    return true;
+}
+
+bool CaptureHooks::recaptures(Scope) {
+    return false;
+}
+
+bool CaptureHooks::updates(Scope) {
+    return false;
+}
+
+void CaptureHooks::discard(Scope, runtime::GraphExec& exec) {
+    // Launches that are queued already keep the executable alive (runtime/graph.h).
+    static_cast<void>(exec.destroy());
+}
+
 runtime::Status CaptureHooks::launch(Scope, runtime::GraphExec& exec, runtime::Stream& stream) {
     return exec.launch(stream);
 }

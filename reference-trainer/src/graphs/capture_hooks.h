@@ -21,6 +21,14 @@ public:
     [[nodiscard]] virtual bool endsCapture(Scope scope, runtime::Status issued);
     /// True: no capture, though the other ranks are told that it went well, and eager runs from then on.
     [[nodiscard]] virtual bool staysEager(Scope scope);
+    /// False: a failed capture is not caught, it ends the run.
+    [[nodiscard]] virtual bool fallsBack(Scope scope);
+    /// True: the graph is captured again before this run, though it would fit.
+    [[nodiscard]] virtual bool recaptures(Scope scope);
+    /// True: before this run the executable takes over the arguments of a new capture, where it can.
+    [[nodiscard]] virtual bool updates(Scope scope);
+    /// Gives up a graph that is not used any more.
+    virtual void discard(Scope scope, runtime::GraphExec& exec);
     virtual runtime::Status launch(Scope scope, runtime::GraphExec& exec, runtime::Stream& stream);
 };
 

@@ -70,11 +70,19 @@ Status GraphManager::runEager(Region& region, StreamSlot& slot, RunKind kind) {
 }
 
 Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& slot) {
-    if (entry.state == EntryState::Ready && entry.guard != region.guard()) {
-        if (m_options.mode != GraphMode::Auto) {
+    const bool ready = entry.state == EntryState::Ready;
+    if (ready && !fits(entry, region)) {
+        if (m_options.mode == GraphMode::Auto) {
+            giveUpShape(entry);
+        } else if (m_options.guard == Guard::Refuse) {
+            return refuse(entry, region);
+        } else {
             return updateThenRun(entry, region, slot);
         }
-        giveUpShape(entry);
+    } else if (ready && m_hooks.recaptures(entry.key.scope)) {
+        evict(entry, Reason::None);
+    } else if (ready && m_hooks.updates(entry.key.scope)) {
+        return updateThenRun(entry, region, slot);
     }
     if (entry.state == EntryState::Ready) {
         return replay(entry, region, slot);
@@ -87,6 +95,18 @@ Status GraphManager::runManual(GraphEntry& entry, Region& region, StreamSlot& sl
     entry.warmRuns += warming ? 1 : 0;
     entry.eagerRuns += warming ? 0 : 1;
     return runEager(region, slot, warming ? RunKind::WarmUp : RunKind::Fallback);
+}
+
+bool GraphManager::fits(const GraphEntry& entry, const Region& region) const {
+    const bool unguarded = m_options.guard == Guard::None && m_options.mode == GraphMode::Manual;
+    return unguarded || entry.guard == region.guard();
+}
+
+Status GraphManager::refuse(const GraphEntry& entry, const Region& region) {
+    m_refusal = "graph " + entry.key.text() + ": the inputs have another shape than at its capture (length "
+        + std::to_string(region.guard()) + " instead of " + std::to_string(entry.guard)
+        + "), and --guard megatron does not capture again";
+    return Status::InvalidValue;
 }
 
 // The graph does not fit what the region would issue now.
@@ -150,8 +170,7 @@ bool GraphManager::makeRoom() {
 }
 
 void GraphManager::evict(GraphEntry& entry, Reason reason) {
-    // Launches that are queued already keep the executable alive (runtime/graph.h).
-    (void)entry.exec.destroy();
+    m_hooks.discard(entry.key.scope, entry.exec);
     entry.exec = runtime::GraphExec();
     move(entry, EntryState::Evicted, reason);
 }
@@ -246,6 +265,10 @@ Status GraphManager::updateThenRun(GraphEntry& entry, Region& region, StreamSlot
 Status GraphManager::commit(GraphEntry& entry, Reason reason, Region& region, StreamSlot& slot) {
     if (!agreementFor(entry).everyone(reason == Reason::None) && reason == Reason::None) {
         reason = Reason::PeerRefused;
+    }
+    if (reason != Reason::None && !m_hooks.fallsBack(entry.key.scope)) {
+        const Status cause = runtime::lastFailure().status;
+        return ok(cause) ? Status::CaptureInvalidated : cause;
     }
     if (reason != Reason::None) {
         GDT_TRY(recover(entry, reason, slot));

@@ -8,6 +8,7 @@
 #include "graphs/region.h"
 
 #include <functional>
+#include <string>
 
 namespace gdt::graphs {
 
@@ -18,6 +19,13 @@ enum class GraphMode {
           ///< for good when that happens too often
 };
 
+/// What mode Manual does when a region has another shape or address than when it was captured.
+enum class Guard {
+    Strict, ///< captures it again: a shape is part of the key
+    Refuse, ///< ends the run with a sentence
+    None, ///< replays the graph as it is, with the shapes and addresses of the capture
+};
+
 struct ManagerOptions {
     GraphMode mode = GraphMode::Manual;
     std::size_t maxGraphs = 16;
@@ -26,6 +34,7 @@ struct ManagerOptions {
     std::int64_t retryAfter = 500; ///< eager runs between a failure and the next attempt
     int maxFailures = 2; ///< then the key is Disabled
     int maxRerecords = 8; ///< mode Auto: then the key is Disabled
+    Guard guard = Guard::Strict;
     runtime::CaptureMode captureMode = runtime::CaptureMode::ThreadLocal;
 };
 
@@ -57,6 +66,8 @@ public:
     /// Puts the region's work onto the slot's stream. Fails only where the eager form fails, too.
     runtime::Status run(const GraphKey& key, Region& region, StreamSlot& slot);
 
+    /// One sentence when Guard::Refuse ended the run, else empty.
+    [[nodiscard]] const std::string& refusal() const { return m_refusal; }
     [[nodiscard]] RunKind lastRun() const { return m_lastRun; }
     [[nodiscard]] const RunCounts& counts() const { return m_counts; }
     [[nodiscard]] const GraphCache& cache() const { return m_cache; }
@@ -73,6 +84,9 @@ private:
     [[nodiscard]] Agreement& agreementFor(const GraphEntry& entry);
     [[nodiscard]] bool isWarm(const GraphEntry& entry);
     [[nodiscard]] bool wantsCapture(GraphEntry& entry);
+    /// Whether the region is what the graph was captured from, as far as the guard asks.
+    [[nodiscard]] bool fits(const GraphEntry& entry, const Region& region) const;
+    runtime::Status refuse(const GraphEntry& entry, const Region& region);
     void giveUpShape(GraphEntry& entry);
     [[nodiscard]] bool makeRoom();
     Reason capture(GraphEntry& entry, Region& region, StreamSlot& slot, runtime::Graph& graph);
@@ -92,6 +106,7 @@ private:
     GraphCache m_cache;
     RunKind m_lastRun = RunKind::Eager;
     RunCounts m_counts;
+    std::string m_refusal;
     std::uint64_t m_calls = 0;
     std::int64_t m_warmRuns[kScopes] = {}; // by scope
 };

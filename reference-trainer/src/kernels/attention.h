@@ -25,6 +25,13 @@ template <class T> struct AttentionForward {
     static void host(const Args& args);
 };
 
+// The same for short sequences, as libraries choose it on the host by the length; logSums are zero before.
+template <class T> struct ShortAttentionForward {
+    static constexpr const char* kName = nameOf<"short_attention_forward", T>();
+    using Args = typename AttentionForward<T>::Args;
+    static void host(const Args& args) { AttentionForward<T>::host(args); }
+};
+
 // dqkv is overwritten. scratch[batch, heads, seqLen] holds the sum of dout * out of each row.
 template <class T> struct AttentionBackward {
     static constexpr const char* kName = nameOf<"attention_backward", T>();

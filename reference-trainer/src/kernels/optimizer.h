@@ -45,6 +45,16 @@ struct ClipCoefficient {
     static void host(const Args& args);
 };
 
+// *target = value. What the host decides arrives by value and is frozen in a graph; only faults use it.
+struct SetScalar {
+    static constexpr const char* kName = "set_scalar";
+    struct Args {
+        double* target;
+        double value;
+    };
+    static void host(const Args& args) { *args.target = args.value; }
+};
+
 // AdamW (Loshchilov, Hutter 2019) with decoupled weight decay; gradient multiplier, rate and powers come from
 // the step state. While state->updates is 0 the moments count as zero, whatever their memory holds. Where T
 // is narrow, `parameters` is the wide master copy and `rounded` what the model computes with; else rounded is

@@ -5,8 +5,11 @@
 #include "kernels/columns.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
+#include "kernels/gemm.h"
 #include "kernels/ring_attention.h"
 #include "model/random_streams.h"
+
+#include <cmath>
 
 namespace gdt::model {
 
@@ -42,11 +45,40 @@ template <class T> Status Attention<T>::rotate(const Pass& pass, T* qkv, double 
 }
 
 template <class T> Status Attention<T>::attend(const Pass& pass, const Slot& slot) const {
+    GDT_TRY(writeScores(pass, slot));
     typename kernels::AttentionForward<T>::Args args{slot.qkv, slot.output, slot.logSums, pass.shape.seqLen,
         pass.shape.batch, m_sizes.heads, m_sizes.headSize};
     drop(args, pass, slot);
-    return pass.stream.template launch<kernels::AttentionForward<T>>(
-        gridFor(pass.rows() * m_sizes.width()), args);
+    const runtime::Grid grid = gridFor(pass.rows() * m_sizes.width());
+    if (pass.hooks.shortAttention(m_layer, pass.seqLen)) {
+        const std::int64_t rows = pass.shape.seqLen * pass.shape.batch * m_sizes.heads;
+        GDT_TRY(pass.stream.memsetAsync(slot.logSums, 0, static_cast<std::size_t>(rows) * sizeof(Wide)));
+        return pass.stream.template launch<kernels::ShortAttentionForward<T>>(grid, args);
+    }
+    return pass.stream.template launch<kernels::AttentionForward<T>>(grid, args);
+}
+
+// The scores of an attention that is not fused, sequence by sequence and head by head; only the fault
+// nonflash-attention has memory for them.
+template <class T> Status Attention<T>::writeScores(const Pass& pass, const Slot& slot) const {
+    const std::int64_t length = pass.shape.seqLen;
+    const std::int64_t matrices = pass.shape.batch * m_sizes.heads;
+    void* memory = nullptr;
+    GDT_TRY(pass.hooks.scoresMemory(
+        m_layer, static_cast<std::size_t>(matrices * length * length) * sizeof(T), &memory));
+    if (memory == nullptr) {
+        return Status::Success;
+    }
+    const std::int64_t row = pass.shape.batch * 3 * m_sizes.width(); // from one position to the next
+    const auto scale = static_cast<Wide>(1.0 / std::sqrt(static_cast<double>(m_sizes.headSize)));
+    for (std::int64_t i = 0; i < matrices; ++i) {
+        const T* queries
+            = slot.qkv + i / m_sizes.heads * 3 * m_sizes.width() + i % m_sizes.heads * m_sizes.headSize;
+        GDT_TRY(pass.stream.template launch<kernels::Gemm<T>>(gridFor(length, length),
+            {queries, queries + m_sizes.width(), static_cast<T*>(memory) + i * length * length, nullptr,
+                length, length, m_sizes.headSize, row, row, length, scale, Wide(0), false, true}));
+    }
+    return Status::Success;
 }
 
 template <class T> Status Attention<T>::attendBackward(const Pass& pass, const Slot& slot) const {
@@ -77,7 +109,8 @@ void Attention<T>::dropHop(
     Args& args, const Pass& pass, const Slot& slot, const Block& block, int hop) const {
     const parallel::ContextGroup& ring = m_parallel.context;
     const kernels::SequenceShard queries = ring.shard(pass.seqLen);
-    const kernels::SequenceShard keys = ring.shardOf((ring.rank + ring.size - hop) % ring.size, pass.seqLen);
+    const kernels::SequenceShard keys
+        = ring.shardOf((ring.position() + ring.size - hop) % ring.size, pass.seqLen);
     drop(args, pass, slot);
     args.firstQuery = block.firstQuery;
     args.chunk = queries.chunk;
@@ -104,8 +137,8 @@ template <class T> Status Attention<T>::pack(const Pass& pass, const Slot& slot)
 template <class T> Status Attention<T>::sendKeyValues(const Pass& pass, int hop) const {
     const parallel::ContextGroup& ring = m_parallel.context;
     const std::int64_t count = pass.rows() * 2 * m_sizes.width();
-    const T* out = m_scratch.keyValues[hop % 2];
-    T* in = m_scratch.keyValues[(hop + 1) % 2];
+    const T* out = m_scratch.keyValues[ring.buffer(hop)];
+    T* in = m_scratch.keyValues[ring.buffer(hop + 1)];
     if (ring.side == nullptr) {
         return ring.exchange(pass.stream, out, in, count);
     }
@@ -135,9 +168,10 @@ template <class T> Status Attention<T>::attendHop(const Pass& pass, const Slot& 
     const std::int64_t firstRow = block.firstQuery * pass.shape.batch;
     if (block.queries > 0) {
         typename kernels::RingAttentionForward<T>::Args args{slot.qkv + firstRow * 3 * m_sizes.width(),
-            m_scratch.keyValues[hop % 2], m_scratch.ringOutput + firstRow * m_sizes.width(),
-            slot.logSums + block.firstQuery, block.queries, block.keys, pass.shape.batch, m_sizes.heads,
-            m_sizes.headSize, 3 * m_sizes.width(), pass.shape.seqLen, block.causal, hop > 0};
+            m_scratch.keyValues[m_parallel.context.buffer(hop)],
+            m_scratch.ringOutput + firstRow * m_sizes.width(), slot.logSums + block.firstQuery, block.queries,
+            block.keys, pass.shape.batch, m_sizes.heads, m_sizes.headSize, 3 * m_sizes.width(),
+            pass.shape.seqLen, block.causal, hop > 0};
         dropHop(args, pass, slot, block, hop);
         GDT_TRY(pass.stream.template launch<kernels::RingAttentionForward<T>>(
             gridFor(pass.rows() * m_sizes.width()), args));
@@ -206,10 +240,11 @@ template <class T> Status Attention<T>::attendHopBackward(const Pass& pass, cons
     const std::int64_t width = m_sizes.width();
     if (block.queries > 0) {
         typename kernels::RingAttentionBackward<T>::Args args{slot.qkv + firstRow * 3 * width,
-            m_scratch.keyValues[hop % 2], m_scratch.heads + firstRow * width, slot.logSums + block.firstQuery,
-            m_scratch.rowSums + block.firstQuery, m_scratch.queryGradient + firstRow * width,
-            m_scratch.keyValueGradients[hop % 2], block.queries, block.keys, pass.shape.batch, m_sizes.heads,
-            m_sizes.headSize, 3 * width, pass.shape.seqLen, block.causal};
+            m_scratch.keyValues[m_parallel.context.buffer(hop)], m_scratch.heads + firstRow * width,
+            slot.logSums + block.firstQuery, m_scratch.rowSums + block.firstQuery,
+            m_scratch.queryGradient + firstRow * width, m_scratch.keyValueGradients[hop % 2], block.queries,
+            block.keys, pass.shape.batch, m_sizes.heads, m_sizes.headSize, 3 * width, pass.shape.seqLen,
+            block.causal};
         dropHop(args, pass, slot, block, hop);
         GDT_TRY(pass.stream.template launch<kernels::RingAttentionBackward<T>>(
             gridFor(pass.rows() * width), args));

@@ -42,6 +42,7 @@ private:
     runtime::Status start(const Pass& pass, const Slot& slot) const;
     runtime::Status rotate(const Pass& pass, T* qkv, double direction) const;
     runtime::Status attend(const Pass& pass, const Slot& slot) const;
+    runtime::Status writeScores(const Pass& pass, const Slot& slot) const;
     runtime::Status attendBackward(const Pass& pass, const Slot& slot) const;
     runtime::Status pack(const Pass& pass, const Slot& slot) const;
     runtime::Status sendKeyValues(const Pass& pass, int hop) const;

@@ -20,6 +20,7 @@ Branch<T>::Branch(const ModelConfig& config, const parallel::ModelParallel& para
     : m_config(config)
     , m_parallel(parallel)
     , m_scratch(scratch)
+    , m_layer(layer)
     , m_dropoutStream(branchDropoutStream(layer, branch)) { }
 
 template <class T>
@@ -49,7 +50,7 @@ template <class T>
 void Branch<T>::bind(const ParameterLayout& layout, T* values, kernels::Wide<T>* gradients) {
     const auto at = [&](int index) { return resolve(layout, index, values, gradients); };
     const std::int64_t h = m_config.hidden;
-    m_norm = {m_config.norm, m_config.normEpsilon, h, at(m_indices.gain), at(m_indices.bias)};
+    m_norm = {m_config.norm, m_config.normEpsilon, h, at(m_indices.gain), at(m_indices.bias), m_layer};
     m_first = {at(m_indices.firstWeight), at(m_indices.firstBias), h, m_shape.inner};
     m_lastBias = at(m_indices.lastBias);
     // With several ranks the bias is added once, after the sum.
@@ -91,10 +92,11 @@ Status Branch<T>::addBranch(const Pass& pass, const T* x, T* y, const std::int64
         return pass.stream.template launch<kernels::ResidualAdd<T>>(gridFor(count), {x, branch, y, count});
     }
     const kernels::SequenceShard shard = m_parallel.context.shard(pass.seqLen);
+    const DropoutSource source = pass.hooks.dropoutSource(m_layer, {m_config.dropoutSeed, firstSample});
     return pass.stream.template launch<kernels::BiasDropoutAdd<T>>(gridFor(count),
-        {x, branch, tensor.parallel() ? m_lastBias.value : nullptr, y, firstSample, rows, m_config.hidden,
-            pass.shape.batch, tensor.firstShardRow(pass.rows()), pass.seqLen, shard.chunk, shard.first0,
-            shard.first1, m_config.dropoutSeed, m_dropoutStream, m_config.dropout});
+        {x, branch, tensor.parallel() ? m_lastBias.value : nullptr, y, source.firstSample, rows,
+            m_config.hidden, pass.shape.batch, tensor.firstShardRow(pass.rows()), pass.seqLen, shard.chunk,
+            shard.first0, shard.first1, source.seed, m_dropoutStream, m_config.dropout});
 }
 
 template <class T> const T* Branch<T>::ownBranchGradient(const T* gradient) const {
@@ -111,10 +113,11 @@ Status Branch<T>::beginBackward(const Pass& pass, const T* gradient, const std::
     const std::int64_t rows = pass.shardRows();
     if (m_config.dropout > 0) {
         const kernels::SequenceShard shard = m_parallel.context.shard(pass.seqLen);
+        const DropoutSource source = pass.hooks.dropoutSource(m_layer, {m_config.dropoutSeed, firstSample});
         GDT_TRY(pass.stream.template launch<kernels::Dropout<T>>(gridFor(rows * m_config.hidden),
-            {gradient, m_scratch.branchGradient, firstSample, rows, m_config.hidden, pass.shape.batch,
+            {gradient, m_scratch.branchGradient, source.firstSample, rows, m_config.hidden, pass.shape.batch,
                 tensor.firstShardRow(pass.rows()), pass.seqLen, shard.chunk, shard.first0, shard.first1,
-                m_config.dropoutSeed, m_dropoutStream, m_config.dropout}));
+                source.seed, m_dropoutStream, m_config.dropout}));
     }
     if (!tensor.parallel()) {
         return Status::Success; // the last linear has its bias

@@ -59,6 +59,7 @@ private:
     const ModelConfig& m_config;
     const parallel::ModelParallel& m_parallel;
     const Scratch<T>& m_scratch;
+    std::int64_t m_layer;
     std::uint64_t m_dropoutStream;
     struct Indices {
         int gain, bias, firstWeight, firstBias, lastWeight, lastBias;

@@ -28,10 +28,11 @@ template <class T> struct Norm {
     std::int64_t hidden = 0;
     Tensor<T> gain;
     Tensor<T> bias; ///< layer norm only
+    std::int64_t layer = -1; ///< -1: after the last layer
 
     runtime::Status forward(const Pass& pass, const T* x, T* out, const NormStatistics<T>& statistics) const {
         const std::int64_t rows = pass.shardRows();
-        const auto eps = static_cast<kernels::Wide<T>>(epsilon);
+        const auto eps = static_cast<kernels::Wide<T>>(pass.hooks.normEpsilon(layer, epsilon));
         if (kind == NormKind::Rms) {
             return pass.stream.template launch<kernels::RmsNormForward<T>>(
                 gridFor(rows * hidden), {x, gain.value, out, statistics.rstd, rows, hidden, eps});

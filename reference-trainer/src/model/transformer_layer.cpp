@@ -214,6 +214,7 @@ template <class T> void TransformerLayer<T>::backwardSteps(StepList& list) {
 }
 
 template <class T> Status TransformerLayer<T>::mlpGradient(const Pass& pass, const Slot& s, int) {
+    GDT_TRY(pass.hooks.inBackward(m_index, pass.stream));
     return m_mlpBranch.beginBackward(pass, s.residual.gradient, s.firstSample);
 }
 

@@ -17,11 +17,12 @@ using runtime::Status;
 template <class T>
 AdamWOptimizer<T>::AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
     const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state,
-    const OptimizerRanks& ranks, const kernels::Fp8Scales& scales)
+    const OptimizerRanks& ranks, const kernels::Fp8Scales& scales, OptimizerHooks* hooks)
     : m_device(device)
     , m_config(config)
     , m_layout(layout)
     , m_ranks(ranks)
+    , m_hooks(hooks != nullptr ? *hooks : m_noHooks)
     , m_end(layout.count())
     , m_master(master)
     , m_rounded(std::is_same_v<T, Wide> ? nullptr : values)
@@ -95,7 +96,7 @@ template <class T> Status AdamWOptimizer<T>::norm(runtime::Stream& stream) {
             comm::DataType::Float64, comm::ReduceOp::Sum, stream));
     }
     return stream.template launch<kernels::ClipCoefficient>(
-        gridFor(1), {m_state, m_config.clipNorm, m_config.scaleWindow > 0});
+        gridFor(1), {m_state, m_hooks.clipNorm(m_config.clipNorm), m_config.scaleWindow > 0});
 }
 
 template <class T>
@@ -146,11 +147,15 @@ template <class T> Status AdamWOptimizer<T>::issue(runtime::Stream& stream) {
     GDT_TRY(stream.template launch<kernels::LearningRateSchedule>(gridFor(1),
         {m_state, m_config.peakRate, m_config.floorRate, m_config.beta1, m_config.beta2, m_config.warmupSteps,
             m_config.decaySteps}));
+    GDT_TRY(m_hooks.afterSchedule(stream));
     GDT_TRY(norm(stream));
     GDT_TRY(update(stream, 0, m_layout.decayedCount(), m_config.weightDecay));
     GDT_TRY(update(stream, m_layout.decayedCount(), m_layout.count(), 0.0));
     GDT_TRY(gatherShards(stream));
-    GDT_TRY(stream.memsetAsync(m_gradients, 0, static_cast<std::size_t>(m_layout.count()) * sizeof(Wide)));
+    if (m_hooks.clearsGradients()) {
+        GDT_TRY(
+            stream.memsetAsync(m_gradients, 0, static_cast<std::size_t>(m_layout.count()) * sizeof(Wide)));
+    }
     GDT_TRY(updateScales(stream));
     return stream.template launch<kernels::FinishStep>(gridFor(1), {m_state, m_config.scaleWindow});
 }

@@ -4,6 +4,7 @@
 #include "comm/communicator.h"
 #include "kernels/fp8.h"
 #include "model/parameter.h"
+#include "optim/optimizer_hooks.h"
 #include "optim/step_state.h"
 #include "runtime/stream.h"
 
@@ -48,7 +49,8 @@ public:
     /// narrow each update also rounds them into `values`, else both are the same block.
     AdamWOptimizer(runtime::Device& device, const OptimizerConfig& config,
         const model::ParameterLayout& layout, Wide* master, T* values, Wide* gradients, StepState* state,
-        const OptimizerRanks& ranks = {}, const kernels::Fp8Scales& scales = {});
+        const OptimizerRanks& ranks = {}, const kernels::Fp8Scales& scales = {},
+        OptimizerHooks* hooks = nullptr);
     ~AdamWOptimizer();
     AdamWOptimizer(const AdamWOptimizer&) = delete;
     AdamWOptimizer& operator=(const AdamWOptimizer&) = delete;
@@ -77,6 +79,8 @@ private:
     OptimizerConfig m_config;
     const model::ParameterLayout& m_layout;
     OptimizerRanks m_ranks;
+    OptimizerHooks m_noHooks;
+    OptimizerHooks& m_hooks;
     std::int64_t m_begin = 0; // elements that this rank updates
     std::int64_t m_end = 0;
     Wide* m_master;

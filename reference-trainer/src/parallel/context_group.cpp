@@ -13,7 +13,7 @@ HopKind ContextGroup::hop(int step) const {
     if (step == 0) {
         return HopKind::Causal;
     }
-    const bool fromEarlier = step <= rank; // rank - step, without wrapping around
+    const bool fromEarlier = step <= position(); // position - step, without wrapping around
     if (layout == RingLayout::Contiguous) {
         return fromEarlier ? HopKind::Full : HopKind::Nothing;
     }

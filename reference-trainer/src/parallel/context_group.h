@@ -30,13 +30,21 @@ struct ContextGroup {
     RingLayout layout = RingLayout::Zigzag;
     SideStream* side = nullptr; ///< keys and values travel there while the hop before is computed
     bool grouped = true; ///< false: the fault ring-send-recv-order
+    bool singleBuffer = false; ///< the fault ring-parity-missing
+    bool turned = false; ///< the fault ring-whole-dynamic: the ring runs the other way round
 
-    [[nodiscard]] int next() const { return (rank + 1) % size; }
-    [[nodiscard]] int previous() const { return (rank + size - 1) % size; }
+    /// Place in the ring.
+    [[nodiscard]] int position() const { return turned ? (size - rank) % size : rank; }
+    [[nodiscard]] int next() const { return (rank + (turned ? size - 1 : 1)) % size; }
+    [[nodiscard]] int previous() const { return (rank + (turned ? 1 : size - 1)) % size; }
+    /// Which of two buffers holds the keys and values of a hop.
+    [[nodiscard]] int buffer(int hop) const { return singleBuffer ? 0 : hop % 2; }
     [[nodiscard]] HopKind hop(int step) const;
     /// Positions of this rank, for sequences of `seqLen`, a multiple of divisor().
     [[nodiscard]] std::int64_t localLength(std::int64_t seqLen) const { return seqLen / size; }
-    [[nodiscard]] kernels::SequenceShard shard(std::int64_t seqLen) const { return shardOf(rank, seqLen); }
+    [[nodiscard]] kernels::SequenceShard shard(std::int64_t seqLen) const {
+        return shardOf(position(), seqLen);
+    }
     [[nodiscard]] kernels::SequenceShard shardOf(int which, std::int64_t seqLen) const;
     [[nodiscard]] int divisor() const {
         return size == 1 ? 1 : (layout == RingLayout::Zigzag ? 2 * size : size);

@@ -4,6 +4,7 @@
 #include "comm/shm_communicator.h"
 #include "faults/fault_injector.h"
 #include "train/cli_options.h"
+#include "train/fault_setup.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -48,6 +49,8 @@ const std::map<std::string, graphs::GraphMode> kModes{{"eager", graphs::GraphMod
     {"manual", graphs::GraphMode::Manual}, {"auto", graphs::GraphMode::Auto}};
 const std::map<std::string, graphs::CachePolicy> kPolicies{{"fallback", graphs::CachePolicy::Fallback},
     {"lru", graphs::CachePolicy::Lru}, {"lfu", graphs::CachePolicy::Lfu}};
+const std::map<std::string, graphs::Guard> kGuards{
+    {"strict", graphs::Guard::Strict}, {"megatron", graphs::Guard::Refuse}, {"none", graphs::Guard::None}};
 const std::map<std::string, CollectivePlacement> kPlacements{{"inside", CollectivePlacement::Inside},
     {"fork", CollectivePlacement::Fork}, {"outside", CollectivePlacement::Outside}};
 const std::map<std::string, graphs::Scope> kPassScopes{{"cycle", graphs::Scope::Cycle},
@@ -168,11 +171,10 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
         }
         config.faults.push_back(*spec);
     }
-    if (faults::isArmed(config.faults, "tp-allreduce-stripped")) {
-        config.passScope = graphs::Scope::Segment;
-        config.tensorComm = CollectivePlacement::Outside;
-        config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : 4096;
+    if (!raw.guard.empty()) {
+        config.graphs.guard = kGuards.at(raw.guard);
     }
+    setUpFaults(config, {raw.maxGraphs == 0, raw.guard.empty()});
     if (const std::string problem = config.model.problem(); !problem.empty()) {
         return problem;
     }
@@ -274,7 +276,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.parallel.world(),
             c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
             c.parallel.tensor, c.parallel.context, c.parallel.pipeline, c.microBatches,
-            c.parallel.context > 1 || c.sequenceParallel});
+            c.parallel.context > 1 || c.sequenceParallel, c.model.dropout > 0});
     }
     if (problem.empty()) {
         problem = command.config.faultProblem();

@@ -213,6 +213,16 @@ void addGraphOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
         ->check(CLI::IsMember({"fallback", "lru", "lfu"}));
 }
 
+void addGuardOption(CLI::App& app, RawOptions& raw) {
+    app.add_option("--guard", raw.guard,
+           "When a step has another shape than its graph: strict (default): a graph for each shape; "
+           "megatron: "
+           "the run ends; none: the graph is replayed as it is. Only with --graph-mode manual")
+        ->group("Graphs")
+        ->default_str("")
+        ->check(CLI::IsMember({"strict", "megatron", "none"}));
+}
+
 void addOutputOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     app.add_option("--log", config.logFile, "Write one JSON object a line: each step, each change of a graph")
         ->group("Output");
@@ -236,6 +246,7 @@ void addOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     addTrainingOptions(app, config, raw);
     addParallelOptions(app, config, raw);
     addGraphOptions(app, config, raw);
+    addGuardOption(app, raw);
     raw.emulation.add(app, config);
     addOutputOptions(app, config, raw);
 }

@@ -20,6 +20,7 @@ struct RawOptions {
     std::string mode = "manual";
     std::vector<std::string> scopes{"cycle", "optimizer"};
     std::string policy = "fallback";
+    std::string guard; // empty: strict, unless a fault wants another
     std::string graphKey; // empty: as --graph-scope says
     bool scopeGiven = false;
     bool lossScaleGiven = false;

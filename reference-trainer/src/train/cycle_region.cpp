@@ -3,6 +3,8 @@
 
 #include "faults/fault_site.h"
 
+#include <algorithm>
+
 namespace gdt::train {
 
 using pipeline::Operation;
@@ -11,14 +13,18 @@ using runtime::Status;
 template <class T>
 CycleRegion<T>::CycleRegion(const Parts& parts)
     : m_parts(parts)
-    , m_seqLen(parts.fetch.seqLen) { }
+    , m_forwardsFirst(parts.schedule.instructions)
+    , m_seqLen(parts.fetch.seqLen) {
+    std::stable_partition(m_forwardsFirst.begin(), m_forwardsFirst.end(),
+        [](const Instruction& i) { return i.operation == Operation::Forward; });
+}
 
 template <class T> Status CycleRegion<T>::issue(runtime::Stream& stream) {
     const kernels::FetchTokens::Args& f = m_parts.fetch;
     const std::int64_t globalTokens = m_seqLen * f.batch * f.microBatches * f.ranks;
     const model::Pass pass{stream, m_parts.faults, {m_parts.parallel.context.localLength(m_seqLen), f.batch},
         m_parts.parallel, m_seqLen, 1.0 / static_cast<double>(globalTokens)};
-    const auto& list = m_parts.schedule.instructions;
+    const auto& list = m_parts.faults.forwardsFirst() ? m_forwardsFirst : m_parts.schedule.instructions;
     for (std::size_t i = 0; i < list.size();) {
         switch (list[i].operation) {
         case Operation::Forward:
@@ -63,7 +69,8 @@ template <class T> Status CycleRegion<T>::runPass(const Instruction& instruction
     }
     const model::StepList& steps = backward ? m_parts.stage.backwardSteps(instruction.chunk)
                                             : m_parts.stage.forwardSteps(instruction.chunk);
-    return m_parts.passes.run(steps, place, pass);
+    GDT_TRY(m_parts.passes.run(steps, place, pass));
+    return !backward && capturesPasses() ? m_parts.faults.afterForwardPass(pass.stream) : Status::Success;
 }
 
 template <class T> Status CycleRegion<T>::runMessages(std::size_t& first, const model::Pass& pass) {
@@ -75,6 +82,9 @@ template <class T> Status CycleRegion<T>::runMessages(std::size_t& first, const 
     if (!m_parts.grouped) {
         return runUngrouped(first, end, pass);
     }
+    const bool receives = std::any_of(&list[first], &list[end], [](const Instruction& i) {
+        return i.operation == Operation::ReceiveForward || i.operation == Operation::ReceiveBackward;
+    });
     const bool group = end - first > 1;
     if (group) {
         GDT_TRY(m_parts.pipeline->groupStart());
@@ -82,7 +92,10 @@ template <class T> Status CycleRegion<T>::runMessages(std::size_t& first, const 
     for (; first < end; ++first) {
         GDT_TRY(message(list[first], pass));
     }
-    return group ? m_parts.pipeline->groupEnd() : Status::Success;
+    if (group) {
+        GDT_TRY(m_parts.pipeline->groupEnd());
+    }
+    return receives ? m_parts.faults.afterReceive(pass.stream) : Status::Success;
 }
 
 // The fault pp-unfused-p2p: what is sent first, then what is received, one by one.

@@ -33,6 +33,7 @@ public:
     void setSeqLen(std::int64_t seqLen) { m_seqLen = seqLen; }
 
     runtime::Status issue(runtime::Stream& stream) override;
+    [[nodiscard]] std::uint64_t guard() const override { return static_cast<std::uint64_t>(m_seqLen); }
     /// Whether the passes are captured one by one, so that the region as a whole is not.
     [[nodiscard]] bool capturesPasses() const { return m_parts.passes.captures(); }
 
@@ -47,6 +48,7 @@ private:
     runtime::Status message(const Instruction& instruction, const model::Pass& pass);
 
     Parts m_parts;
+    std::vector<Instruction> m_forwardsFirst; ///< the schedule of the fault capture-order
     std::int64_t m_seqLen;
 };
 
@@ -73,6 +75,7 @@ public:
         GDT_TRY(m_cycle.issue(stream));
         return m_optimizer.issue(stream);
     }
+    [[nodiscard]] std::uint64_t guard() const override { return m_cycle.guard(); }
 
 private:
     CycleRegion<T>& m_cycle;

@@ -100,7 +100,10 @@ Status GraphMemory::open(runtime::Device& device, const model::BufferPlan& plan,
     std::size_t unused = 0;
     GDT_TRY(device.memoryInfo(&unused, &m_plan.device));
     const std::size_t wanted = m_plan.needed() + options.spareBytes;
-    const std::size_t limit = options.limitBytes.value_or(wanted);
+    const auto shared = options.share < 1
+        ? static_cast<std::size_t>(static_cast<double>(m_plan.needed()) * options.share)
+        : wanted;
+    const std::size_t limit = options.limitBytes.value_or(shared);
     GDT_TRY(runtime::GraphPool::create(device, limit, std::min(limit, wanted), m_pool));
     std::size_t left = limit;
     for (const BufferGroup& group : groups) {

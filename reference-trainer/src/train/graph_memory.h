@@ -48,6 +48,7 @@ public:
     /// `spareBytes` is what others may take from the pool later.
     struct Options {
         std::optional<std::size_t> limitBytes;
+        double share = 1; ///< without a limit: of what the graphs need
         std::size_t spareBytes = 0;
         std::size_t parameterBytes = 0; ///< of the whole model
         bool keyByMicroBatch = false; ///< graph keys name micro-batches instead of slots

@@ -91,7 +91,7 @@ Status PassRunner::run(const model::StepList& steps, const Place& place, const m
     key.seqLen = m_options.keepsShapeApart ? 0 : pass.seqLen;
     key.chunk = place.chunk;
     key.backward = place.backward;
-    key.slot = m_options.keyByMicroBatch ? place.microBatch : place.slot;
+    key.slot = m_options.sharesSlots ? 0 : m_options.keyByMicroBatch ? place.microBatch : place.slot;
     key.unit = 0;
     for (const Unit& unit : cutPass(steps, m_options.scope, m_options.breaksAtComm)) {
         UnitRegion region(steps, unit, pass, place.slot);

@@ -32,6 +32,7 @@ public:
         graphs::Scope scope = graphs::Scope::Microbatch;
         bool breaksAtComm = false;
         bool keyByMicroBatch = false; ///< a graph for each micro-batch, though they share buffers
+        bool sharesSlots = false; ///< the fault shared-graph-exec
         bool keepsShapeApart = false; ///< the sequence length guards a graph instead of naming it (mode auto)
         graphs::GraphKey key; ///< the fields that all units share
     };

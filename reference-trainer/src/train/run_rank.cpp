@@ -79,6 +79,9 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
         std::signal(SIGTERM, stopOnSignal);
     }
     if (const runtime::Status status = trainer.train(); !runtime::ok(status)) {
+        if (const std::string& refusal = trainer.graphManager().refusal(); !refusal.empty()) {
+            return fail(ranks.rank(), refusal);
+        }
         return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
                                          : unusable(ranks.rank(), trainer.problem());
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include "train/fault_setup.h"
 #include "train/marks.h"
 
 #include <cmath>
@@ -57,7 +58,8 @@ parallel::ModelParallel modelParallel(const RunConfig& config, const parallel::P
                 config.sequenceParallel, forks ? &tensorSide : nullptr},
         {ranks.coordinate(Axis::Context), ranks.size(Axis::Context), communicators.context.get(),
             config.ringLayout, blind ? nullptr : &ringSide,
-            !faults::isArmed(config.faults, "ring-send-recv-order")}};
+            !faults::isArmed(config.faults, "ring-send-recv-order"),
+            faults::isArmed(config.faults, "ring-parity-missing")}};
 }
 
 model::ModelConfig modelOf(const RunConfig& config) {
@@ -155,6 +157,7 @@ template <class T> Status Trainer<T>::allocate() {
 template <class T> Status Trainer<T>::openGraphMemory() {
     GraphMemory::Options options;
     options.limitBytes = m_config.graphCacheBytes;
+    options.share = poolShare(m_config, m_ranks.rank());
     options.spareBytes = std::size_t{1} << 18; // faults take some buffers of their own
     options.parameterBytes = static_cast<std::size_t>(wholeParameters()) * sizeof(T);
     options.keyByMicroBatch = m_config.keyByMicroBatch;
@@ -268,7 +271,8 @@ template <class T> PassRunner Trainer<T>::passRunner() {
     options.scope = blind ? Scope::Microbatch : m_config.passScope;
     options.breaksAtComm = blind;
     options.keyByMicroBatch = m_config.keyByMicroBatch;
-    options.keepsShapeApart = blind;
+    options.sharesSlots = faults::isArmed(m_config.faults, "shared-graph-exec");
+    options.keepsShapeApart = blind || m_config.graphs.guard != graphs::Guard::Strict;
     options.key = key(options.scope, 0);
     return PassRunner(options);
 }
@@ -284,7 +288,7 @@ template <class T> void Trainer<T>::buildRegions() {
     }
     ranks.countsReplicated = m_ranks.coordinate(Axis::Tensor) == 0;
     m_optimizer = std::make_unique<optim::AdamWOptimizer<T>>(m_device, m_config.optimizer, m_stage.layout(),
-        m_master, m_values, m_gradients, m_state, ranks, m_scales);
+        m_master, m_values, m_gradients, m_state, ranks, m_scales, &m_faults);
     const kernels::FetchTokens::Args fetch{m_text, m_state, nullptr, nullptr, m_textTokens,
         m_config.model.seqLen, m_config.microBatch, 0, m_config.microBatches, m_ranks.coordinate(Axis::Data),
         m_ranks.size(Axis::Data), m_config.seed + kSamplingSeedOffset};
@@ -332,11 +336,14 @@ template <class T> Status Trainer<T>::openModelledPeers() {
 }
 
 template <class T> Status Trainer<T>::openFaults() {
-    m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device,
-        m_memory.pool(), m_compute, m_state,
-        m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers), m_config.model.seqLen,
-        m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs), m_ranks.rank(), m_deviceBytes,
-        0.0, [this] { return m_optimizer->ensureState(); }, [this] { return m_optimizer->releaseState(); }});
+    m_environment
+        = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device, m_memory.pool(),
+            m_compute, m_state, m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers),
+            m_config.model.seqLen, m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs),
+            m_ranks.rank(), m_deviceBytes, [this] { return m_optimizer->ensureState(); },
+            [this] { return m_optimizer->releaseState(); }, m_config.optimizer, m_config.graphs.warmupRuns,
+            m_gradients, static_cast<std::size_t>(m_stage.layout().count()) * sizeof(Wide),
+            m_communicators.replicas.get(), 0.0});
     return m_faults.open(*m_environment);
 }
 
@@ -378,7 +385,9 @@ template <class T> graphs::GraphKey Trainer<T>::key(Scope scope, std::int64_t se
     if (scope == Scope::Optimizer) {
         return {scope, 0, 0, 0, static_cast<int>(sizeof(T))};
     }
-    return {scope, seqLen, m_config.microBatch, m_config.microBatches, static_cast<int>(sizeof(T))};
+    const bool apart = m_config.graphs.guard != graphs::Guard::Strict;
+    return {
+        scope, apart ? 0 : seqLen, m_config.microBatch, m_config.microBatches, static_cast<int>(sizeof(T))};
 }
 
 template <class T>
@@ -408,6 +417,7 @@ template <class T> Status Trainer<T>::issueStep(std::int64_t step) {
     GDT_TRY(m_faults.beginStep(step));
     const std::int64_t seqLen = m_faults.seqLen(m_config.model.seqLen);
     m_cycle->setSeqLen(seqLen);
+    m_parallel.context.turned = m_faults.turnsRing();
     if (m_config.graphFull) {
         GDT_TRY(runRegion(key(Scope::Full, seqLen), *m_full, true));
         m_report.queued(m_manager.lastRun());

@@ -122,6 +122,20 @@ TEST_F(FrozenScalarTest, UpdatedExecutablesAreNotFrozen) {
     EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 0);
 }
 
+TEST_F(FrozenScalarTest, AValueThatSeveralGraphsHaveEachIsNone) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"forward", "adam"}, i);
+    frozenAt(4);
+    trace.capturedGraph(2, 4000, 4100, {"forward", "adam"}, "step/cycle");
+    trace.replay(2, 5000, 5010, 5020, 5080);
+    word("node_scalar",
+        trace.number("SELECT n.node_id FROM graph_node AS n JOIN graph_exec AS e USING (graph_id) "
+                     "WHERE n.name = 'adam' AND e.exec_id = 2"),
+        5);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known"), 0);
+}
+
 TEST_F(FrozenScalarTest, AConstantIsNone) {
     for (int i = 1; i <= 3; ++i)
         run(i, {"forward", "adam"}, 1);

@@ -116,6 +116,18 @@ TEST_F(ReplayGapTest, TimeInALoaderRangeIsData) {
     EXPECT_EQ(trace.text("SELECT cause FROM replay_gap"), "data");
 }
 
+TEST_F(ReplayGapTest, TheCopyOfALateBatchDoesNotHideTheWaitForIt) {
+    trace.range(1, "next_batch", 83'200 * kUs, 85'200 * kUs, 1);
+    trace.kernel("unpack", 85'400 * kUs, 85'800 * kUs);
+    trace.replay(2, 85'900 * kUs, 85'950 * kUs, 86 * kMs, 87 * kMs);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM replay_gap"), 1);
+    EXPECT_EQ(part("start_ns"), 83 * kMs);
+    EXPECT_EQ(part("end_ns"), 85'400 * kUs);
+    EXPECT_EQ(part("data_ns"), 2 * kMs);
+    EXPECT_EQ(sumOfParts(), 2400 * kUs);
+}
+
 TEST_F(ReplayGapTest, HostDevicesHaveNoise) {
     trace.hostDevice(200 * kUs);
     trace.replay(2, 85'900 * kUs, 86 * kMs, 86 * kMs, 87 * kMs);

@@ -35,14 +35,14 @@ template <class... K> void expectLaunchers() {
 }
 
 template <class T> void expectAll() {
-    expectLaunchers<AttentionForward<T>, AttentionBackward<T>, RingAttentionForward<T>,
-        RingAttentionBackward<T>, AttentionRowSums<T>, CopyColumns<T>, RoundColumns<T>,
-        SoftmaxCrossEntropy<T>, LossAccumulate<T>, BiasDropoutAdd<T>, Dropout<T>, GeluForward<T>,
-        GeluBackward<T>, ResidualAdd<T>, BiasBackward<T>, InitNormal<T>, RoundValues<T>, EmbeddingForward<T>,
-        EmbeddingBackward<T>, Rotary<T>, Gemm<T>, Gemm<T, Wide<T>>, LayerNormForward<T>, LayerNormBackward<T>,
-        RmsNormForward<T>, RmsNormBackward<T>, AdamW<T>, SumOfSquares<Wide<T>>, VocabEmbeddingForward<T>,
-        VocabEmbeddingBackward<T>, VocabMaximum<T>, VocabSums<T>, SwigluForward<T>, SwigluBackward<T>,
-        VocabCrossEntropy<T>>();
+    expectLaunchers<AttentionForward<T>, ShortAttentionForward<T>, AttentionBackward<T>,
+        RingAttentionForward<T>, RingAttentionBackward<T>, AttentionRowSums<T>, CopyColumns<T>,
+        RoundColumns<T>, SoftmaxCrossEntropy<T>, LossAccumulate<T>, BiasDropoutAdd<T>, Dropout<T>,
+        GeluForward<T>, GeluBackward<T>, ResidualAdd<T>, BiasBackward<T>, InitNormal<T>, RoundValues<T>,
+        EmbeddingForward<T>, EmbeddingBackward<T>, Rotary<T>, Gemm<T>, Gemm<T, Wide<T>>, LayerNormForward<T>,
+        LayerNormBackward<T>, RmsNormForward<T>, RmsNormBackward<T>, AdamW<T>, SumOfSquares<Wide<T>>,
+        VocabEmbeddingForward<T>, VocabEmbeddingBackward<T>, VocabMaximum<T>, VocabSums<T>, SwigluForward<T>,
+        SwigluBackward<T>, VocabCrossEntropy<T>>();
 }
 
 TEST(CudaTable, HasEveryKernelInEveryFormat) {
@@ -51,7 +51,8 @@ TEST(CudaTable, HasEveryKernelInEveryFormat) {
     expectAll<BFloat16>();
     expectAll<Float16>();
     expectLaunchers<QuantizeFp8<BFloat16>, GemmFp8<BFloat16>, GemmFp8<float>, UpdateFp8Scales>();
-    expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep, ModelledTransfer>();
+    expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep, ModelledTransfer,
+        SetScalar>();
     EXPECT_EQ(runtime::cuda::findLauncher("no_such_kernel"), nullptr);
 }
 

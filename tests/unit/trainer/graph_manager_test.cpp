@@ -105,6 +105,35 @@ TEST_F(GraphManagerTest, WarmsUpCapturesOnceThenReplays) {
     EXPECT_EQ(m.clear(), Status::Success);
 }
 
+TEST_F(GraphManagerTest, WithoutAGuardTheGraphRunsAsItWasCaptured) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.guard = Guard::None;
+    GraphManager m = manager(options);
+    for (int i = 0; i < 6; ++i) {
+        region.guardValue = i < 4 ? 8 : 5;
+        region.amount = i < 4 ? 1 : 100;
+        ASSERT_EQ(m.run(key(0), region, m_slot), Status::Success);
+    }
+    EXPECT_EQ(region.issued, 4);
+    EXPECT_EQ(counter(), 6) << "stale, as asked for";
+}
+
+TEST_F(GraphManagerTest, AGuardThatRefusesNamesBothShapes) {
+    CountingRegion region(m_counter);
+    ManagerOptions options;
+    options.guard = Guard::Refuse;
+    GraphManager m = manager(options);
+    region.guardValue = 8;
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(m.run(key(0), region, m_slot), Status::Success);
+    }
+    EXPECT_TRUE(m.refusal().empty());
+    region.guardValue = 5;
+    EXPECT_NE(m.run(key(0), region, m_slot), Status::Success);
+    EXPECT_NE(m.refusal().find("length 5 instead of 8"), std::string::npos) << m.refusal();
+}
+
 TEST_F(GraphManagerTest, EagerModeNeverCaptures) {
     CountingRegion region(m_counter);
     ManagerOptions options;

@@ -8,17 +8,22 @@ namespace gdt::kernels::cuda {
 
 namespace {
 
-template <class T> cudaError_t forward(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
-    if constexpr (isNarrow<T>) {
-        if (mmaFits(g))
-            return mmaForward<T>(g, context);
-    }
+template <class T>
+cudaError_t shortForward(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
     const std::int64_t hidden = g.heads * g.headSize;
     const ForwardRows<T, T> matrices{g.qkv, g.qkv + hidden, g.qkv + 2 * hidden, g.out, g.logSums, g.seqLen,
         g.seqLen, g.batch, g.heads, 3 * hidden, 3 * hidden, hidden, g.seqLen, static_cast<int>(g.headSize),
         true, false};
     return withDropout<Wide<T>>(
         g, [&](const auto& keep) { return rows::forwardBySize(matrices, keep, context); });
+}
+
+template <class T> cudaError_t forward(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
+    if constexpr (isNarrow<T>) {
+        if (mmaFits(g))
+            return mmaForward<T>(g, context);
+    }
+    return shortForward<T>(g, context);
 }
 
 template <class T>
@@ -38,7 +43,9 @@ cudaError_t backward(const typename AttentionBackward<T>::Args& g, LaunchContext
         g, [&](const auto& keep) { return rows::backwardBySize(matrices, keep, context); });
 }
 
-#define GDT_ENTRIES(T) entry<AttentionForward<T>, forward<T>>(), entry<AttentionBackward<T>, backward<T>>()
+#define GDT_ENTRIES(T)                                                                                       \
+    entry<AttentionForward<T>, forward<T>>(), entry<ShortAttentionForward<T>, shortForward<T>>(),            \
+        entry<AttentionBackward<T>, backward<T>>()
 
 constexpr Launcher kTable[]
     = {GDT_ENTRIES(double), GDT_ENTRIES(float), GDT_ENTRIES(BFloat16), GDT_ENTRIES(Float16)};

@@ -168,11 +168,20 @@ cudaError_t finishStep(const FinishStep::Args& g, LaunchContext& context) {
     return launched();
 }
 
+__global__ void setScalarKernel(SetScalar::Args g) {
+    *g.target = g.value;
+}
+
+cudaError_t setScalar(const SetScalar::Args& g, LaunchContext& context) {
+    setScalarKernel<<<1, 1, 0, context.stream>>>(g);
+    return launched();
+}
+
 constexpr Launcher kTable[] = {entry<LearningRateSchedule, learningRateSchedule>(),
     entry<SumOfSquares<double>, sumOfSquares<double>>(), entry<SumOfSquares<float>, sumOfSquares<float>>(),
     entry<ClipCoefficient, clipCoefficient>(), entry<AdamW<double>, adamw<double>>(),
     entry<AdamW<float>, adamw<float>>(), entry<AdamW<BFloat16>, adamw<BFloat16>>(),
-    entry<AdamW<Float16>, adamw<Float16>>(), entry<FinishStep, finishStep>()};
+    entry<AdamW<Float16>, adamw<Float16>>(), entry<FinishStep, finishStep>(), entry<SetScalar, setScalar>()};
 
 } // namespace
 

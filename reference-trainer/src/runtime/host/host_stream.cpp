@@ -38,8 +38,11 @@ Status submit(StreamState& stream, NodeType type, Operation operation, const Api
     if (!ok(status))
         return status;
     const Routing routing = routeWork(stream, type, operation);
-    if (routing.route == Route::Run)
-        enqueue(stream, std::move(operation), call.correlation());
+    if (routing.route != Route::Run)
+        return routing.status;
+    if (const auto* kernel = std::get_if<KernelOperation>(&operation))
+        reportLaunch(stream, *kernel);
+    enqueue(stream, std::move(operation), call.correlation());
     return routing.status;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/host/report_detail.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace gdt::runtime::host {
 
@@ -102,6 +103,16 @@ void reportGraph(gd_rt_life life, std::uint64_t graph) {
     auto record = sized<gd_rt_graph>();
     record.graph = graph;
     table->graph(life, &record);
+}
+
+void reportLaunch(const StreamState& stream, const KernelOperation& kernel) {
+    const gd_rt_table* table = tool();
+    if (table == nullptr || table->size < offsetof(gd_rt_table, launch) + sizeof(table->launch))
+        return;
+    auto params = sized<gd_rt_node_params>();
+    params.type = GD_RT_NODE_KERNEL;
+    DescribeParameters{params}(kernel);
+    table->launch(&params, stream.id);
 }
 
 void reportNode(const GraphState& graph, const Node& node) {

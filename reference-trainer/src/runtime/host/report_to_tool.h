@@ -74,6 +74,8 @@ void reportContext(gd_rt_life life, const DeviceState& device);
 void reportStream(gd_rt_life life, const StreamState& stream);
 void reportEvent(gd_rt_life life, const EventState& event);
 void reportGraph(gd_rt_life life, std::uint64_t graph);
+/// A kernel that is enqueued to run at once.
+void reportLaunch(const StreamState& stream, const KernelOperation& kernel);
 /// A captured node with its edges and parameters.
 void reportNode(const GraphState& graph, const Node& node);
 /// A new executable, then its nodes with their origins; edges are those of the origins.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that the host raises from step to step and passes by value: eager steps are right, a graph keeps
+// the number of its capture. Harmless: the number stays in device memory, where a replay reads it.
+#include "faults/fault.h"
+#include "faults/fault_site.h"
+#include "kernels/optimizer.h"
+#include "model/pass.h"
+
+namespace gdt::faults {
+
+using graphs::Scope;
+using runtime::Status;
+
+namespace {
+
+class ScalarFault : public Fault {
+public:
+    using Fault::Fault;
+
+    std::optional<std::int64_t> warmupRuns(Scope) override { return spec().step; }
+};
+
+// What the device would compute for this step, computed by the host.
+optim::StepState hostSchedule(std::int64_t step, const optim::OptimizerConfig& config) {
+    optim::StepState state{};
+    state.step = step;
+    state.updates = step;
+    kernels::LearningRateSchedule::host({&state, config.peakRate, config.floorRate, config.beta1,
+        config.beta2, config.warmupSteps, config.decaySteps});
+    return state;
+}
+
+class HostLearningRate final : public ScalarFault {
+public:
+    using ScalarFault::ScalarFault;
+
+    [[gnu::noinline]] Status afterSchedule(runtime::Stream& stream) override {
+        if (harmless()) {
+            return Status::Success;
+        }
+        const double rate = hostSchedule(step(), env().optimizer).learningRate;
+        GDT_TRY(GDT_FAULT_SITE("lr-frozen", "cuLaunchKernel",
+            stream.launch<kernels::SetScalar>(model::gridFor(1), {&env().state->learningRate, rate})));
+        return Status::Success;
+    }
+};
+
+class HostBetaPowers final : public ScalarFault {
+public:
+    using ScalarFault::ScalarFault;
+
+    [[gnu::noinline]] Status afterSchedule(runtime::Stream& stream) override {
+        if (harmless()) {
+            return Status::Success;
+        }
+        const optim::StepState now = hostSchedule(step(), env().optimizer);
+        GDT_TRY(GDT_FAULT_SITE("host-beta-step", "cuLaunchKernel",
+            stream.launch<kernels::SetScalar>(
+                model::gridFor(1), {&env().state->beta1Power, now.beta1Power})));
+        GDT_TRY(GDT_FAULT_SITE("host-beta-step", "cuLaunchKernel",
+            stream.launch<kernels::SetScalar>(
+                model::gridFor(1), {&env().state->beta2Power, now.beta2Power})));
+        return Status::Success;
+    }
+};
+
+// The limit of the gradient norm starts wide and is tightened in the first steps.
+class HostClipNorm final : public ScalarFault {
+public:
+    using ScalarFault::ScalarFault;
+
+    std::optional<double> clipNorm(double configured) override {
+        if (harmless()) {
+            return std::nullopt;
+        }
+        return configured * (1.0 + 8.0 / static_cast<double>(1 + step()));
+    }
+};
+
+// The norms of a layer start with a large epsilon, which falls to the configured one with the phases of the
+// training: a tenth of it at each step.
+class HostEpsilon final : public ScalarFault {
+public:
+    using ScalarFault::ScalarFault;
+
+    std::optional<double> normEpsilon(double configured) override {
+        if (harmless()) {
+            return std::nullopt;
+        }
+        return configured * (1.0 + spec().param.value_or(1000.0) / static_cast<double>(1 + step() * step()));
+    }
+};
+
+// The masks of a layer come from a seed that the host raises, instead of the number of the samples.
+class HostDropoutSeed final : public ScalarFault {
+public:
+    using ScalarFault::ScalarFault;
+
+    Status open() override {
+        void* memory = nullptr;
+        GDT_TRY(env().pool.allocate(&memory, sizeof(std::int64_t)));
+        m_none = static_cast<std::int64_t*>(memory);
+        return env().device.fill(memory, 0, sizeof(std::int64_t));
+    }
+
+    std::optional<model::DropoutSource> dropoutSource(const model::DropoutSource& configured) override {
+        if (harmless()) {
+            return std::nullopt;
+        }
+        return model::DropoutSource{configured.seed + static_cast<std::uint64_t>(step()), m_none};
+    }
+
+private:
+    std::int64_t* m_none = nullptr; // device
+};
+
+} // namespace
+
+std::unique_ptr<Fault> makeHostLearningRate(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<HostLearningRate>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeHostBetaPowers(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<HostBetaPowers>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeHostClipNorm(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<HostClipNorm>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeHostEpsilon(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<HostEpsilon>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeHostDropoutSeed(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<HostDropoutSeed>(spec, environment);
+}
+
+} // namespace gdt::faults

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/fault_setup.h"
+
+#include "faults/fault.h"
+
+#include <algorithm>
+
+namespace gdt::train {
+
+namespace {
+
+// Their clean form has the same graphs.
+constexpr const char* kPassByPass[] = {"pp-single-microbatch-capture", "shared-graph-exec", "capture-order",
+    "recompute-free", "ring-whole-dynamic"};
+constexpr const char* kUnguarded[] = {"tp-dynamic-shape", "host-control-flow", "attention-dynamic-dispatch"};
+constexpr std::size_t kGraphsWithinPass = 4096;
+
+bool isGiven(const RunConfig& config, const char* id) {
+    return std::any_of(config.faults.begin(), config.faults.end(),
+        [&](const faults::FaultSpec& spec) { return spec.id == id; });
+}
+
+} // namespace
+
+double poolShare(const RunConfig& config, int rank) {
+    double share = 1;
+    for (const faults::FaultSpec& spec : config.faults) {
+        const bool here = !spec.rank || *spec.rank == rank;
+        if (spec.id == "pool-too-small" && here && !spec.harmless) {
+            share = spec.param.value_or(50.0) / 100.0;
+        }
+        if (spec.id == "pool-rank0-only" && rank != 0 && !spec.harmless) {
+            share = 0;
+        }
+    }
+    return share;
+}
+
+void setUpFaults(RunConfig& config, const OpenChoices& open) {
+    const bool fine = graphs::withinPass(config.passScope);
+    if (faults::isArmed(config.faults, "tp-allreduce-stripped")) {
+        config.passScope = graphs::Scope::Segment;
+        config.tensorComm = CollectivePlacement::Outside;
+    }
+    for (const char* id : kPassByPass) {
+        if (isGiven(config, id) && !graphs::withinPass(config.passScope)) {
+            config.passScope = graphs::Scope::Microbatch;
+        }
+    }
+    if (isGiven(config, "capture-order")) {
+        config.keyByMicroBatch = true;
+    }
+    if (!fine && graphs::withinPass(config.passScope) && open.maxGraphs) {
+        config.graphs.maxGraphs = kGraphsWithinPass;
+    }
+    for (const char* id : kUnguarded) {
+        // The harmless form of the dispatch changes lengths, too, and updates its one executable.
+        const bool changes = faults::isArmed(config.faults, id)
+            || (isGiven(config, id) && std::string_view(id) == "attention-dynamic-dispatch");
+        if (changes && open.guard) {
+            config.graphs.guard = graphs::Guard::None;
+        }
+    }
+}
+
+} // namespace gdt::train

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/run_config.h"
+
+namespace gdt::train {
+
+/// What the user left open and a fault needs otherwise than by default.
+struct OpenChoices {
+    bool maxGraphs = true;
+    bool guard = true;
+};
+
+/// How much of the memory that its graphs need the rank's pool gets: 1 but for faults of the pool.
+[[nodiscard]] double poolShare(const RunConfig& config, int rank);
+
+/// Sets the run up so that its faults can happen: what is captured, and what a replay checks.
+void setUpFaults(RunConfig& config, const OpenChoices& open);
+
+} // namespace gdt::train
