@@ -236,4 +236,14 @@ CHECKS = [
     *fault("tp-allreduce-unjoined", "GD114", "--dp", "2"),
     *fault("pp-event-outside-capture", "GD105"),
     *fault("tp-allreduce-stripped", "GD501", "--tp", "2", line=False),
+    *[check for fault_id, rule in (("no-fallback", "GD101"), ("no-warmup-buffers", "GD109"), ("zero3-offload", "GD109"),
+                                   ("h2d-pending", "GD103"), ("capture-default-stream", "GD103"),
+                                   ("capture-on-all-ranks", "GD108"), ("recompute-free", "GD202"))
+      for check in fault(fault_id, rule)],
+    *[check for fault_id, rule in (("nonflash-attention", "GD109"), ("lr-frozen", "GD201"), ("host-beta-step", "GD201"),
+                                   ("clip-frozen", "GD201"), ("eps-by-phase", "GD201"), ("graph-leak", "GD401"),
+                                   ("slow-dataloader", "GD310"))
+      for check in fault(fault_id, rule, line=False)],
+    *fault("dropout-frozen", "GD201", "--dropout", "0.1", line=False),
+    *fault("pp-single-microbatch-capture", "GD302", "--pp", "2"),
 ]
