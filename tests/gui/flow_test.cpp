@@ -127,7 +127,7 @@ TEST_F(FlowWalk, AWaitIsHatchedAndATransferSolid) {
 
 TEST_F(FlowWalk, PinnedRowsStayWhileOthersScroll) {
     open("h200-trace-nccl-pair");
-    window.resize(900, 420);
+    window.resize(1400, 760);
     QCoreApplication::processEvents();
     const RowPtr comm = rowOf(RowKind::comm, 2);
     view->selectEvent({comm, 0, 0});
