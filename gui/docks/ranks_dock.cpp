@@ -71,9 +71,10 @@ private:
     const Theme* m_theme;
 };
 
-// Wants to be as wide as what is in it, and gets along with less.
+// Wants to be as wide as what is in it and no higher than the other panels, and gets along with less.
 class Body : public QWidget {
 public:
+    QSize sizeHint() const override { return {QWidget::sizeHint().width(), fontMetrics().height() * 12}; }
     QSize minimumSizeHint() const override {
         return {fontMetrics().height() * 10, fontMetrics().height() * 6};
     }
