@@ -188,8 +188,8 @@ void addOptions(CLI::App& app, RunOptions& options) {
         ->check(CLI::IsMember({"yield", "keep"}))
         ->capture_default_str();
     app.add_option("--measure-overhead", options.measureOverhead,
-           "auto: five times 2 s without device activity, from a minute of replays on, show what recording "
-           "costs; a duration: each so long; off: never")
+           "auto: after a minute of replays, device activity is left out five times for 2 s, to measure what "
+           "recording costs; a duration: for so long each time; off: never")
         ->type_name("auto|DUR|off")
         ->capture_default_str();
     addJudgeOptions(app, options.judge);

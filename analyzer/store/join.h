@@ -30,8 +30,8 @@ struct JoinSummary {
 // related by their wall clocks only; facts do not compare times of different hosts.
 //
 // Traces that do not belong together are refused in one sentence that names two of them: the same file twice,
-// the same rank in two, other numbers of ranks, other job numbers, or times that have nothing in common while
-// no communicator is shared.
+// the same rank in two, other numbers of ranks, other job numbers, or, while no communicator is shared, times
+// that have nothing in common or a trace that does not say which rank it holds.
 Result<JoinSummary> joinTraces(std::span<const std::filesystem::path> traces,
     const std::filesystem::path& out, const JoinOptions& options);
 

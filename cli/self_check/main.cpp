@@ -3,7 +3,7 @@
 // of its own, so that one that crashes or hangs costs no other.
 //
 //     self_check_job RESULTS SCRIPT PYTHON      runs all parts; a line each goes to the file RESULTS:
-//                                               part, pid, status, kind, detail, remedy, separated by tabs
+//                                               part, pid, kind, detail, remedy, separated by tabs
 //     self_check_job PART [NCCL_LIBRARY]        one part: kind, detail and remedy on stdout
 #include "cli/self_check/part.h"
 

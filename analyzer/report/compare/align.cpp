@@ -38,7 +38,7 @@ std::optional<std::int64_t> numberAtEnd(std::string_view name) {
     return value;
 }
 
-// Steps by rank; a process without a rank counts under its place among those.
+// Steps by rank, of the first process of each; -1: the first process without a rank.
 Result<std::map<std::int64_t, StepList>> readSteps(Db& trace) {
     std::map<std::int64_t, StepList> out;
     GD_TRY_ASSIGN(auto rows,
