@@ -88,6 +88,12 @@ SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%norm_forward%' AND has
 -- options: --dropout 0.1
 SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%dropout%' AND has_trend AND replays > 3;
 
+-- fault: fp8-scale-host
+-- places: @step=6 | @layer=1
+-- options: --dtype fp8
+SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%set_fp8_scale%' AND has_trend
+  AND distinct_values > 2 AND replays > 3;
+
 -- fault: host-control-flow
 -- places: | @step=4
 SELECT COUNT(*) FROM (SELECT l.process_id, s.param

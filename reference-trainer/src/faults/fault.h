@@ -35,6 +35,8 @@ struct FaultEnvironment {
     std::size_t gradientBytes = 0;
     comm::Communicator* replicas = nullptr; ///< null for a rank without replicas
     double secondsPerStep = 0; ///< of the fastest interval so far, 0 before the first
+    /// Of a layer's 8-bit tensors; memory is null where this rank does not hold the layer.
+    std::function<kernels::Fp8Scales(std::int64_t)> fp8Scales;
 };
 
 /// One armed fault. The base class leaves everything alone; a fault overrides the places where it acts.
@@ -165,6 +167,7 @@ GDT_FAULT(HostBetaPowers);
 GDT_FAULT(HostClipNorm);
 GDT_FAULT(HostEpsilon);
 GDT_FAULT(HostDropoutSeed);
+GDT_FAULT(HostFp8Scales);
 // replay_faults.cpp
 GDT_FAULT(ReplayBeforeZero);
 GDT_FAULT(OtherOrder);

@@ -42,6 +42,7 @@ constexpr Factory kFactories[] = {
     {"clip-frozen", makeHostClipNorm},
     {"eps-by-phase", makeHostEpsilon},
     {"dropout-frozen", makeHostDropoutSeed},
+    {"fp8-scale-host", makeHostFp8Scales},
     {"replay-before-zero-grad", makeReplayBeforeZero},
     {"capture-order", makeOtherOrder},
     {"tp-dynamic-shape", makeShorterBatch},

@@ -21,6 +21,7 @@ struct RunShape {
     std::int64_t microBatches = 1;
     bool splitsSequences = false; ///< over ranks, so that not every length is possible
     bool dropout = false; ///< of residual branches
+    bool fp8 = false; ///< layers multiply 8-bit factors
 };
 
 /// The armed faults behind the hooks of model and graph manager. Without faults each hook does what the

@@ -41,6 +41,8 @@ constexpr Need kNeeds[] = {
         "needs a ring with two directions: use --cp 3 or more"},
     {"dropout-frozen", [](const RunShape& run) { return run.dropout; },
         "needs masks to repeat: use --dropout 0.1 or more"},
+    {"fp8-scale-host", [](const RunShape& run) { return run.fp8; },
+        "needs scales to freeze: use --dtype fp8"},
     {"nonflash-attention", [](const RunShape& run) { return run.context == 1; },
         "needs an attention over whole sequences: leave out --cp"},
     {"attention-dynamic-dispatch", [](const RunShape& run) { return run.context == 1; },

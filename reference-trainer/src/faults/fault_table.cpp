@@ -71,6 +71,11 @@ std::vector<FaultInfo> replayFaults() {
         {"dropout-frozen", "-",
             "the dropout masks of a layer come from a seed by value: each replay draws the same", {"dropout"},
             kBoth, kCapture, "", true, {"GD201"}, {"--dropout", "0.1"}},
+        {"fp8-scale-host", "4.11",
+            "the host computes the scales of a layer's 8-bit tensors from its copy of their largest values "
+            "and "
+            "passes them by value",
+            {"layer forward", "step end"}, kBoth, kCapture, "", true, {"GD201"}, {"--dtype", "fp8"}},
         {"host-control-flow", "4.1",
             "batches come with other lengths and the host cuts those that are too long; the graph has one "
             "length",

@@ -5,6 +5,11 @@
 #include "faults/fault_site.h"
 #include "kernels/optimizer.h"
 #include "model/pass.h"
+#include "model/transformer_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
 namespace gdt::faults {
 
@@ -114,6 +119,65 @@ private:
     std::int64_t* m_none = nullptr; // device
 };
 
+// The host copies the largest values of a layer's 8-bit tensors after each step, and passes the scales of the
+// next step by value: those that fit these values exactly, where the device takes a power of two.
+class HostFp8Scales final : public ScalarFault {
+public:
+    using ScalarFault::ScalarFault;
+
+    // The first step has seen no values, so eager steps that show the scales begin with the second.
+    std::optional<std::int64_t> warmupRuns(Scope) override {
+        return spec().step.value_or(std::max<std::int64_t>(env().warmupRuns, kWarmupRuns));
+    }
+
+    [[gnu::noinline]] Status inForward(runtime::Stream& stream) override {
+        if (harmless()) {
+            return Status::Success;
+        }
+        const kernels::Fp8Scales device = scales();
+        for (std::size_t i = 0; i < m_values.size(); ++i) {
+            GDT_TRY(GDT_FAULT_SITE("fp8-scale-host", "cuLaunchKernel",
+                stream.launch<kernels::SetFp8Scale>(
+                    model::gridFor(1), {device.scale + i, device.inverse + i, m_values[i]})));
+        }
+        return Status::Success;
+    }
+
+    Status endStep() override {
+        const kernels::Fp8Scales device = scales();
+        if (harmless() || device.history == nullptr) {
+            return Status::Success;
+        }
+        constexpr std::int64_t kTensors = model::TransformerLayer<kernels::BFloat16>::kFp8Tensors;
+        std::vector<float> history(
+            static_cast<std::size_t>((kernels::kFp8History - 1) * device.count + kTensors));
+        runtime::Stream& stream = env().compute.stream();
+        GDT_TRY(stream.memcpyAsync(
+            history.data(), device.history, history.size() * sizeof(float), runtime::CopyKind::DeviceToHost));
+        GDT_TRY(stream.synchronize());
+        m_values.clear();
+        for (std::int64_t i = 0; i < kTensors; ++i) {
+            float most = 0;
+            for (std::int64_t s = 0; s < kernels::kFp8History; ++s) {
+                most = std::max(most, history[static_cast<std::size_t>(s * device.count + i)]);
+            }
+            const bool gradient = i % kernels::kFp8Tensors == kernels::kFp8Tensors - 1;
+            const double largest = gradient ? kernels::kMostE5M2 : kernels::kMostE4M3;
+            m_values.push_back(most > 0 && std::isfinite(most) ? largest / most : 1.0);
+        }
+        return Status::Success;
+    }
+
+private:
+    static constexpr std::int64_t kWarmupRuns = 5;
+
+    [[nodiscard]] kernels::Fp8Scales scales() const {
+        return env().fp8Scales(spec().layer.value_or(env().firstLayer));
+    }
+
+    std::vector<double> m_values; // of the next step; empty before the first
+};
+
 } // namespace
 
 std::unique_ptr<Fault> makeHostLearningRate(const FaultSpec& spec, FaultEnvironment& environment) {
@@ -134,6 +198,10 @@ std::unique_ptr<Fault> makeHostEpsilon(const FaultSpec& spec, FaultEnvironment& 
 
 std::unique_ptr<Fault> makeHostDropoutSeed(const FaultSpec& spec, FaultEnvironment& environment) {
     return makeFault<HostDropoutSeed>(spec, environment);
+}
+
+std::unique_ptr<Fault> makeHostFp8Scales(const FaultSpec& spec, FaultEnvironment& environment) {
+    return makeFault<HostFp8Scales>(spec, environment);
 }
 
 } // namespace gdt::faults

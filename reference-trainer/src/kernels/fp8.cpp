@@ -89,6 +89,11 @@ void UpdateFp8Scales::host(const Args& args) {
     }
 }
 
+void SetFp8Scale::host(const Args& args) {
+    *args.scale = static_cast<float>(args.value);
+    *args.inverse = 1.0F / *args.scale;
+}
+
 template struct QuantizeFp8<BFloat16>;
 template struct GemmFp8<BFloat16>;
 template struct GemmFp8<float>;

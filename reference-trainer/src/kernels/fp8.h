@@ -84,6 +84,18 @@ struct UpdateFp8Scales {
     static void host(const Args& args);
 };
 
+// *scale = value, *inverse = 1 / value. What the host decides arrives by value and is frozen in a graph; only
+// a fault uses it.
+struct SetFp8Scale {
+    static constexpr const char* kName = "set_fp8_scale";
+    struct Args {
+        float* scale;
+        float* inverse;
+        double value;
+    };
+    static void host(const Args& args);
+};
+
 /// The largest numbers of E4M3 and E5M2.
 inline constexpr float kMostE4M3 = 448.0F;
 inline constexpr float kMostE5M2 = 57344.0F;

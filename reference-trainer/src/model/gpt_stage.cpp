@@ -88,6 +88,20 @@ template <class T> std::int64_t GptStage<T>::fp8Tensors() const {
     return m_config.fp8 ? layers * TransformerLayer<T>::kFp8Tensors : 0;
 }
 
+template <class T>
+kernels::Fp8Scales GptStage<T>::fp8Scales(const kernels::Fp8Scales& scales, std::int64_t layer) const {
+    std::int64_t before = 0;
+    for (int c = 0; c < m_plan.chunks(); ++c) {
+        const std::int64_t first = m_plan.firstLayer(m_plan.part(c), m_config.layers);
+        const auto held = static_cast<std::int64_t>(at(c).layers.size());
+        if (layer >= first && layer < first + held) {
+            return scales.from((before + layer - first) * TransformerLayer<T>::kFp8Tensors);
+        }
+        before += held;
+    }
+    return {};
+}
+
 template <class T> void GptStage<T>::useFp8(const kernels::Fp8Scales& scales) {
     std::int64_t first = 0;
     for (const Chunk& chunk : m_chunks) {

@@ -43,6 +43,8 @@ public:
     void bind(T* values, kernels::Wide<T>* gradients, optim::StepState* state);
     /// How many tensors are rounded to 8 bits; 0 unless config.fp8.
     [[nodiscard]] std::int64_t fp8Tensors() const;
+    /// Of `scales`, those of a layer's tensors; memory is null where this rank does not hold the layer.
+    [[nodiscard]] kernels::Fp8Scales fp8Scales(const kernels::Fp8Scales& scales, std::int64_t layer) const;
     /// After bind(), with config.fp8.
     void useFp8(const kernels::Fp8Scales& scales);
     /// Starting values from counter-based random numbers: the same for every layout over ranks. `master` is

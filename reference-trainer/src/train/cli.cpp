@@ -276,7 +276,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.parallel.world(),
             c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
             c.parallel.tensor, c.parallel.context, c.parallel.pipeline, c.microBatches,
-            c.parallel.context > 1 || c.sequenceParallel, c.model.dropout > 0});
+            c.parallel.context > 1 || c.sequenceParallel, c.model.dropout > 0, c.type == ElementType::FP8});
     }
     if (problem.empty()) {
         problem = command.config.faultProblem();

@@ -336,14 +336,14 @@ template <class T> Status Trainer<T>::openModelledPeers() {
 }
 
 template <class T> Status Trainer<T>::openFaults() {
-    m_environment
-        = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device, m_memory.pool(),
-            m_compute, m_state, m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers),
-            m_config.model.seqLen, m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs),
-            m_ranks.rank(), m_deviceBytes, [this] { return m_optimizer->ensureState(); },
-            [this] { return m_optimizer->releaseState(); }, m_config.optimizer, m_config.graphs.warmupRuns,
-            m_gradients, static_cast<std::size_t>(m_stage.layout().count()) * sizeof(Wide),
-            m_communicators.replicas.get(), 0.0});
+    m_environment = std::make_unique<faults::FaultEnvironment>(faults::FaultEnvironment{m_device,
+        m_memory.pool(), m_compute, m_state,
+        m_stage.plan().firstLayer(m_stage.plan().part(0), m_config.model.layers), m_config.model.seqLen,
+        m_config.steps, static_cast<std::int64_t>(m_config.graphs.maxGraphs), m_ranks.rank(), m_deviceBytes,
+        [this] { return m_optimizer->ensureState(); }, [this] { return m_optimizer->releaseState(); },
+        m_config.optimizer, m_config.graphs.warmupRuns, m_gradients,
+        static_cast<std::size_t>(m_stage.layout().count()) * sizeof(Wide), m_communicators.replicas.get(),
+        0.0, [this](std::int64_t layer) { return m_stage.fp8Scales(m_scales, layer); }});
     return m_faults.open(*m_environment);
 }
 

@@ -50,7 +50,7 @@ TEST(CudaTable, HasEveryKernelInEveryFormat) {
     expectAll<double>();
     expectAll<BFloat16>();
     expectAll<Float16>();
-    expectLaunchers<QuantizeFp8<BFloat16>, GemmFp8<BFloat16>, GemmFp8<float>, UpdateFp8Scales>();
+    expectLaunchers<QuantizeFp8<BFloat16>, GemmFp8<BFloat16>, GemmFp8<float>, UpdateFp8Scales, SetFp8Scale>();
     expectLaunchers<FetchTokens, LearningRateSchedule, ClipCoefficient, FinishStep, ModelledTransfer,
         SetScalar>();
     EXPECT_EQ(runtime::cuda::findLauncher("no_such_kernel"), nullptr);

@@ -137,8 +137,18 @@ cudaError_t updateScales(const UpdateFp8Scales::Args& g, LaunchContext& context)
     return launched();
 }
 
-constexpr Launcher kTable[]
-    = {entry<QuantizeFp8<BFloat16>, quantize<BFloat16>>(), entry<UpdateFp8Scales, updateScales>()};
+__global__ void setFp8ScaleKernel(SetFp8Scale::Args g) {
+    *g.scale = static_cast<float>(g.value);
+    *g.inverse = 1.0F / *g.scale;
+}
+
+cudaError_t setFp8Scale(const SetFp8Scale::Args& g, LaunchContext& context) {
+    setFp8ScaleKernel<<<1, 1, 0, context.stream>>>(g);
+    return launched();
+}
+
+constexpr Launcher kTable[] = {entry<QuantizeFp8<BFloat16>, quantize<BFloat16>>(),
+    entry<UpdateFp8Scales, updateScales>(), entry<SetFp8Scale, setFp8Scale>()};
 
 } // namespace
 
