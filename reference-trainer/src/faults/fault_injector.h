@@ -22,6 +22,7 @@ struct RunShape {
     bool splitsSequences = false; ///< over ranks, so that not every length is possible
     bool dropout = false; ///< of residual branches
     bool fp8 = false; ///< layers multiply 8-bit factors
+    bool modelledComm = false; ///< a network model stands for the other ranks
 };
 
 /// The armed faults behind the hooks of model and graph manager. Without faults each hook does what the

@@ -15,6 +15,8 @@ struct Need {
 constexpr Need kNeeds[] = {
     {"tp-allreduce-unjoined", [](const RunShape& run) { return run.replicas >= 2; },
         "needs an all-reduce to misplace: use --dp 2 or more"},
+    {"dp-cross-node", [](const RunShape& run) { return run.modelledComm && run.replicas >= 2 * run.context; },
+        "needs a network model and replicas to move apart: use --comm model and --dp 2 or more"},
     {"nccl-abort", [](const RunShape& run) { return run.replicas >= 2; },
         "needs a communicator to abort: use --dp 2 or more"},
     {"pool-rank0-only", [](const RunShape& run) { return run.ranks >= 2; },

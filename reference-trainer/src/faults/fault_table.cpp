@@ -161,6 +161,10 @@ std::vector<FaultInfo> rankFaults() {
         {"ring-whole-dynamic", "2.3",
             "the host turns the ring round from step to step, but the captured hops keep their peers",
             {"attention ring", "step start"}, kBoth, kEverywhere, "", true, {}, {"--cp", "4"}},
+        {"dp-cross-node", "6.3",
+            "replicas are on different nodes with a slow network between them, which sums their gradients",
+            {"network model"}, kBoth, {"param", "harmless"}, "GB/s between nodes (0.125)", false, {},
+            {"--dp", "2", "--comm", "model"}},
         {"nccl-abort", "4.5", "a communicator is aborted in the middle of the run", {"between replays"},
             kBoth, kCaptureOnce, "", true, {}, {"--dp", "2"}},
     };

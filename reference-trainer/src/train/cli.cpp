@@ -178,8 +178,12 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
     if (const std::string problem = config.model.problem(); !problem.empty()) {
         return problem;
     }
-    const std::string problem = config.layoutProblem();
-    return problem.empty() ? raw.emulation.apply(config) : problem;
+    std::string problem = config.layoutProblem();
+    if (problem.empty()) {
+        problem = raw.emulation.apply(config);
+    }
+    setUpNetwork(config);
+    return problem;
 }
 
 std::string defaultRendezvous(const parallel::RankEnvironment& rank) {
@@ -276,7 +280,8 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.parallel.world(),
             c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
             c.parallel.tensor, c.parallel.context, c.parallel.pipeline, c.microBatches,
-            c.parallel.context > 1 || c.sequenceParallel, c.model.dropout > 0, c.type == ElementType::FP8});
+            c.parallel.context > 1 || c.sequenceParallel, c.model.dropout > 0, c.type == ElementType::FP8,
+            c.modelledComm});
     }
     if (problem.empty()) {
         problem = command.config.faultProblem();

@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kPassByPass[] = {"pp-single-microbatch-capture", "shared-graph-exec", "capture-order",
     "recompute-free", "ring-whole-dynamic"};
 constexpr const char* kUnguarded[] = {"tp-dynamic-shape", "host-control-flow", "attention-dynamic-dispatch"};
+constexpr double kGigabitEthernet = 0.125; // GB/s
 constexpr std::size_t kGraphsWithinPass = 4096;
 
 bool isGiven(const RunConfig& config, const char* id) {
@@ -59,6 +60,17 @@ void setUpFaults(RunConfig& config, const OpenChoices& open) {
             || (isGiven(config, id) && std::string_view(id) == "attention-dynamic-dispatch");
         if (changes && open.guard) {
             config.graphs.guard = graphs::Guard::None;
+        }
+    }
+}
+
+void setUpNetwork(RunConfig& config) {
+    for (const faults::FaultSpec& spec : config.faults) {
+        if (spec.id == "dp-cross-node" && !spec.harmless) {
+            // Data-parallel neighbours are that far apart, and all other ranks but pipeline stages are
+            // nearer.
+            config.network.ranksPerNode = config.parallel.tensor * config.parallel.context;
+            config.network.betweenNodes.gigabytesPerSecond = spec.param.value_or(kGigabitEthernet);
         }
     }
 }

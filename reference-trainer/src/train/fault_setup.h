@@ -17,4 +17,7 @@ struct OpenChoices {
 /// Sets the run up so that its faults can happen: what is captured, and what a replay checks.
 void setUpFaults(RunConfig& config, const OpenChoices& open);
 
+/// The same for the network model: after its options.
+void setUpNetwork(RunConfig& config);
+
 } // namespace gdt::train

@@ -13,7 +13,6 @@ FAULTS = {
     "pp-unfused-p2p": ["--pp", "2"],
     "ring-send-recv-order": ["--cp", "2"],
     "nccl-abort": ["--dp", "2"],
-    "dp-cross-node": ["--dp", "2"],
 }
 WATCHDOG = 40
 PACK = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "pack_spool"
