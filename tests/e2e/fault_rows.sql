@@ -223,14 +223,14 @@ SELECT COUNT(*) FROM (SELECT process_id, comm_hash
     AND COUNT(DISTINCT CASE WHEN capture_id IS NOT NULL THEN peer END) = 1);
 
 -- fault: dp-cross-node
--- places: | :0.06
+-- places: :0.005 | :0.0025
 -- options: --dp 2 --comm model
 SELECT COUNT(*) FROM (SELECT node_id FROM (SELECT k.node_id, k.dur_ns, LEAD(k.start_ns) OVER (
       PARTITION BY k.node_id ORDER BY k.start_ns) - k.start_ns AS period_ns
     FROM kernel AS k JOIN kernel_shape USING (shape_id) JOIN string ON string_id = name_id
     WHERE k.node_id IS NOT NULL AND text LIKE '%AllReduce')
   WHERE period_ns IS NOT NULL
-  GROUP BY node_id HAVING MIN(dur_ns) > 0.2 * MIN(period_ns));
+  GROUP BY node_id HAVING MIN(dur_ns) > 4000000 AND MIN(dur_ns) > 0.3 * MIN(period_ns));
 
 -- fault: nccl-abort
 -- places: | @step=1
