@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace gd::cli {
@@ -64,7 +65,8 @@ Result<int> compareTraces(const Wish& wish) {
     GD_TRY_ASSIGN(auto base, openSide(baseTrace, wish.base, set, wish.judge));
     GD_TRY_ASSIGN(auto fresh, openSide(newTrace, wish.fresh, set, wish.judge));
     report::CompareOptions options;
-    options.thresholdPercent = wish.threshold;
+    // What counts as no difference could not be a regression.
+    options.thresholdPercent = percent ? std::min(wish.threshold, *percent) : wish.threshold;
     GD_TRY_ASSIGN(const auto comparison, report::compare(std::move(base), std::move(fresh), options));
     const bool color = wish.output.empty() && wantsColor(wish.color, STDOUT_FILENO);
     const std::string text = wish.format == "json" ? report::writeCompareJson(comparison)
@@ -97,7 +99,8 @@ int cmdCompare(const Arguments& arguments) {
         ->capture_default_str();
     app.add_option("-o,--output", wish.output, "write the comparison to this file instead of stdout")
         ->type_name("FILE");
-    app.add_option("--threshold", wish.threshold, "differences below this many percent count as none")
+    app.add_option("--threshold", wish.threshold,
+           "differences below this many percent count as none; at most the PERCENT of --fail-on")
         ->check(CLI::Range(0.0, 1000.0))
         ->type_name("PERCENT")
         ->capture_default_str();

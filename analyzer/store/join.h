@@ -20,7 +20,8 @@ struct JoinOptions {
 struct JoinSummary {
     std::int64_t processes = 0;
     // Sentences on what the traces do not say of each other: clocks that are not aligned, ranks that are
-    // missing. They are also rows of trace_issue (codes clocks_not_fitted, rank_missing, job_not_proven).
+    // missing. They are also rows of trace_issue (codes clocks_not_fitted, rank_missing, job_not_proven,
+    // step_range_dropped).
     std::vector<std::string> notes;
 };
 

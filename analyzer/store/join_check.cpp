@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/store/join_check.h"
 
+#include "analyzer/base/short_list.h"
 #include "analyzer/base/statement.h"
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace gd::store {
 namespace {
@@ -29,17 +31,21 @@ std::set<std::int64_t> ranksOf(const JoinPart& part) {
     return out;
 }
 
+// 0: not known. Libraries count ranks in an int: more is a damaged value.
 std::int64_t worldOf(const JoinPart& part) {
     std::int64_t out = 0;
-    for (const ProcessRow& process : part.processes)
-        out = std::max(out, process.worldSize.value_or(0));
+    for (const ProcessRow& process : part.processes) {
+        const std::int64_t world = process.worldSize.value_or(0);
+        if (world <= std::numeric_limits<std::int32_t>::max())
+            out = std::max(out, world);
+    }
     return out;
 }
 
 std::set<std::string> hostsOf(const JoinPart& part) {
     std::set<std::string> out;
     for (const ProcessRow& process : part.processes)
-        out.insert(process.host);
+        out.insert(process.host.empty() ? "an unnamed host" : process.host);
     return out;
 }
 
@@ -91,11 +97,31 @@ Result<void> checkPair(const JoinPart& a, const JoinPart& b) {
     return {};
 }
 
-std::string listOf(const std::set<std::string>& names) {
-    std::string out;
-    for (const std::string& host : names)
-        out += fmt::format("{}{}", out.empty() ? "" : ", ", host.empty() ? "an unnamed host" : host);
-    return out;
+// Which ranks of the job are in no trace; empty: none. Takes time of the ranks there are, not of `world`.
+std::string missingRanks(const std::set<std::int64_t>& ranks, std::int64_t world) {
+    const auto present = std::distance(ranks.lower_bound(0), ranks.lower_bound(world));
+    const auto total = static_cast<std::size_t>(world - present);
+    std::vector<std::int64_t> first;
+    for (std::int64_t rank = 0; rank < world && first.size() < base::kShortList; ++rank) {
+        if (!ranks.contains(rank))
+            first.push_back(rank);
+    }
+    return base::shortList(first, total);
+}
+
+// The option of one part is not that of all: joinTraces keeps only what they agree on.
+std::optional<JoinNote> stepRangeNote(const std::vector<JoinPart>& parts) {
+    std::set<std::string> ranges;
+    for (const JoinPart& part : parts) {
+        const auto at = part.meta.find("step_range");
+        ranges.insert(at == part.meta.end() ? "none" : fmt::format("'{}'", at->second));
+    }
+    if (ranges.size() < 2)
+        return std::nullopt;
+    return JoinNote{"info", "step_range_dropped",
+        fmt::format("the traces name their steps by different ranges (--step-range {}): the joined trace "
+                    "keeps none, and its steps are found as without the option",
+            base::shortList(ranges))};
 }
 
 } // namespace
@@ -154,17 +180,15 @@ Result<std::vector<JoinNote>> checkJoin(const std::vector<JoinPart>& parts) {
             fmt::format(
                 "the clocks of {} are not fitted: times of different hosts may be milliseconds apart and are "
                 "not compared",
-                listOf(hosts))});
+                base::shortList(hosts))});
     if (!proven)
         notes.push_back({"info", "job_not_proven",
             "nothing in these traces proves that they are of one job: they share neither a communicator nor "
             "a job "
             "number"});
-    std::string missing;
-    for (std::int64_t rank = 0; rank < world; ++rank) {
-        if (!ranks.contains(rank))
-            missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
-    }
+    if (auto note = stepRangeNote(parts))
+        notes.push_back(std::move(*note));
+    const std::string missing = missingRanks(ranks, world);
     if (!missing.empty() && parts.size() > 1)
         notes.push_back({"info", "rank_missing",
             fmt::format("of the job's {} ranks these are in no trace: {}", world, missing)});

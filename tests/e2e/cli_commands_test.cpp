@@ -127,6 +127,15 @@ TEST_F(Commands, CompareTellsADifferenceAndARegression) {
         = s_shop->run(recordTrainer({"-o", s_shop->file("healthy.gdt"), "--no-report"}, {"--steps", "40"}));
     ASSERT_EQ(made.status, 0) << made.err;
     const std::string healthy = s_shop->file("healthy.gdt");
+    const auto threshold = [&](const std::string& failOn, const std::string& wish) {
+        const auto out = call(
+            {"compare", healthy, healthy, "--format", "json", "--fail-on", failOn, "--threshold", wish})
+                             .out;
+        return nlohmann::json::parse(out)["threshold_percent"].get<double>();
+    };
+    EXPECT_DOUBLE_EQ(threshold("regression:1", "2"), 1); // what counts as nothing could not fail
+    EXPECT_DOUBLE_EQ(threshold("regression:1", "0.5"), 0.5);
+    EXPECT_DOUBLE_EQ(threshold("never", "3"), 3);
     // The same trace twice: nothing differs.
     const ProgramEnd same
         = call({"compare", healthy, healthy, "--format", "json", "--fail-on", "regression"});

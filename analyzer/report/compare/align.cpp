@@ -101,7 +101,8 @@ Result<Alignment> alignSteps(Db& base, Db& fresh) {
         b += right <= left ? 1 : 0;
     }
     if (out.pairs.empty())
-        out.reason = "the names of the steps carry numbers, and none is in both traces";
+        out.reason = byName ? "the names of the steps carry numbers, and none is in both traces"
+                            : "no number of a step is in both traces";
     else
         out.method = byName ? "name" : "number";
     return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/compare/compare.h"
 
+#include "analyzer/base/short_list.h"
 #include "analyzer/report/compare/figures.h"
 #include "analyzer/report/compare/match.h"
 #include "analyzer/report/phrases.h"
@@ -17,17 +18,6 @@ std::set<std::int64_t> ranksOf(const Report& report) {
     for (const ProcessInfo& process : report.processes) {
         if (process.rank)
             out.insert(*process.rank);
-    }
-    return out;
-}
-
-std::string listOf(const std::set<std::int64_t>& ranks) {
-    std::string out;
-    std::size_t shown = 0;
-    for (const std::int64_t rank : ranks) {
-        if (++shown > 8)
-            return fmt::format("{} and {} more", out, ranks.size() - 8);
-        out += fmt::format("{}{}", out.empty() ? "" : ", ", rank);
     }
     return out;
 }
@@ -49,8 +39,8 @@ void noteRanks(const Report& base, const Report& fresh, std::vector<std::string>
         std::set_difference(
             here->begin(), here->end(), there->begin(), there->end(), std::inserter(missing, missing.end()));
         if (!missing.empty() && !there->empty())
-            notes.push_back(
-                fmt::format("{} lacks rank{} {}", name, missing.size() == 1 ? "" : "s", listOf(missing)));
+            notes.push_back(fmt::format(
+                "{} lacks rank{} {}", name, missing.size() == 1 ? "" : "s", base::shortList(missing)));
     }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/compare/match.h"
 
+#include "analyzer/report/compare/words.h"
 #include "analyzer/report/phrases.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -15,12 +15,9 @@ namespace {
 
 using Key = std::tuple<std::string, std::string, std::string, std::int64_t>; // section, item, metric, rank
 
-constexpr std::array<std::string_view, 8> kSections{
-    "steps", "device", "gaps", "graphs", "kernels", "memory", "communication", "findings"};
-
 std::size_t placeOf(std::string_view section) {
-    return static_cast<std::size_t>(
-        std::find(kSections.begin(), kSections.end(), section) - kSections.begin());
+    const auto sections = comparedSections();
+    return static_cast<std::size_t>(std::find(sections.begin(), sections.end(), section) - sections.begin());
 }
 
 Key keyOf(const Figure& figure) {

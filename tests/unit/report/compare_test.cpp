@@ -299,6 +299,10 @@ TEST_F(Compare, StepsAlignByNumberFromTheFirst) {
     EXPECT_EQ(found.pairs[0].baseStep, 1);
     EXPECT_EQ(found.pairs[0].baseEndNs, 1020);
     EXPECT_EQ(found.pairs[0].newEndNs, 1020);
+    Made late;
+    late.process(1, std::nullopt);
+    late.steps(1, {10, 10}, 900);
+    EXPECT_EQ(alignSteps(base.db, late.db).value().reason, "no number of a step is in both traces");
 }
 
 TEST_F(Compare, RanksInCommonAreNeededToAlign) {

@@ -128,6 +128,30 @@ TEST_F(JoinTraces, MissingRanksAreNamed) {
     EXPECT_THAT(joined->notes, Contains("of the job's 4 ranks these are in no trace: 1, 3"));
 }
 
+TEST_F(JoinTraces, ManyMissingRanksAreCountedAndADamagedWorldIsNone) {
+    auto joined
+        = join({make({.rank = 0, .world = 2'000'000'000}), make({.rank = 2, .world = 2'000'000'000})});
+    ASSERT_TRUE(joined) << joined.error().message;
+    EXPECT_THAT(joined->notes,
+        Contains("of the job's 2000000000 ranks these are in no trace: 1, 3, 4, 5, 6, 7, 8, 9 and 1999999990 "
+                 "more"));
+    const std::string damaged = "UPDATE process SET world_size = 9000000000000000000;";
+    joined = join({make({.rank = 0, .more = damaged}), make({.rank = 2, .more = damaged})});
+    ASSERT_TRUE(joined) << joined.error().message;
+    EXPECT_THAT(joined->notes, IsEmpty());
+}
+
+TEST_F(JoinTraces, AStepRangeThatDiffersIsSaid) {
+    const std::string range = "INSERT INTO meta VALUES ('step_range', '^micro');";
+    auto joined = join({make({.rank = 0, .more = range}), make({.rank = 1})});
+    ASSERT_TRUE(joined) << joined.error().message;
+    EXPECT_THAT(joined->notes, Contains(HasSubstr("different ranges (--step-range '^micro', none)")));
+    EXPECT_EQ(text("SELECT count(*) FROM trace_issue WHERE code = 'step_range_dropped'"), "1");
+    joined = join({make({.rank = 0, .more = range}), make({.rank = 1, .more = range})});
+    ASSERT_TRUE(joined) << joined.error().message;
+    EXPECT_THAT(joined->notes, IsEmpty());
+}
+
 TEST_F(JoinTraces, WhatDoesNotBelongTogetherIsRefusedByName) {
     const fs::path zero = make({.rank = 0});
     const fs::path one = make({.rank = 1});
