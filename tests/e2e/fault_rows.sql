@@ -262,6 +262,15 @@ SELECT COUNT(*) FROM (SELECT t.process_id, n.text AS name, ROW_NUMBER() OVER (
 WHERE nth = 1 AND name = 'Send' AND EXISTS (SELECT * FROM api_call AS a
   WHERE a.process_id = longest.process_id AND a.result = 719);
 
+-- fault: env-mismatch
+-- places: | :9.1
+SELECT COUNT(*) FROM env_var AS e
+WHERE e.name = 'CUDA_VERSION' AND e.value IN ('10.2', '9.1')
+  AND EXISTS (SELECT * FROM env_var AS o WHERE o.process_id = e.process_id
+    AND o.name = 'NVIDIA_DISABLE_REQUIRE' AND o.value = '1')
+  AND NOT EXISTS (SELECT * FROM process_fact AS f WHERE f.process_id = e.process_id
+    AND f.key = 'cuda_runtime_version' AND f.value = e.value);
+
 -- fault: pool-too-small
 -- places: | :20
 SELECT COUNT(*) FROM nvtx_range JOIN string ON string_id = name_id

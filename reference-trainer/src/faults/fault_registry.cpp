@@ -124,6 +124,9 @@ std::string listFaults(bool json) {
         const std::string rules = f.rules.empty() ? "no rule yet" : joined(f.rules, ", ");
         text += std::string(f.id) + " (" + rules + ")\n    " + std::string(f.title) + "\n";
         text += "    takes " + joined(f.args, ", ") + "\n";
+        if (!f.layout.empty()) {
+            text += "    needs " + joined(f.layout, " ") + "\n";
+        }
         if (!f.param.empty()) {
             text += "    param: " + std::string(f.param) + "\n";
         }

@@ -93,6 +93,10 @@ std::vector<FaultInfo> replayFaults() {
         {"capture-order", "-",
             "graphs that share buffers are replayed in another order than they were captured", {"schedule"},
             kBoth, kEverywhere, "", true, {}},
+        {"env-mismatch", "3.1",
+            "the environment overrides the version check of containers and names another CUDA than the "
+            "runtime's",
+            {"environment"}, kBoth, {"param", "harmless"}, "CUDA version that is named (10.2)", false, {}},
         {"shared-graph-exec", "4.9", "one executable serves several sets of buffers", {"graph key"}, kBoth,
             kSetUp, "", true, {}, {"--pp", "2"}},
         {"record-stream", "4.6",

@@ -183,6 +183,7 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
         problem = raw.emulation.apply(config);
     }
     setUpNetwork(config);
+    setUpEnvironment(config);
     return problem;
 }
 

@@ -4,6 +4,9 @@
 #include "faults/fault.h"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
 
 namespace gdt::train {
 
@@ -13,6 +16,7 @@ namespace {
 constexpr const char* kPassByPass[] = {"pp-single-microbatch-capture", "shared-graph-exec", "capture-order",
     "recompute-free", "ring-whole-dynamic"};
 constexpr const char* kUnguarded[] = {"tp-dynamic-shape", "host-control-flow", "attention-dynamic-dispatch"};
+constexpr double kOldCuda = 10.2; // knows no graph memory, no priorities of nodes
 constexpr double kGigabitEthernet = 0.125; // GB/s
 constexpr std::size_t kGraphsWithinPass = 4096;
 
@@ -71,6 +75,16 @@ void setUpNetwork(RunConfig& config) {
             // nearer.
             config.network.ranksPerNode = config.parallel.tensor * config.parallel.context;
             config.network.betweenNodes.gigabytesPerSecond = spec.param.value_or(kGigabitEthernet);
+        }
+    }
+}
+
+void setUpEnvironment(const RunConfig& config) {
+    for (const faults::FaultSpec& spec : config.faults) {
+        if (spec.id == "env-mismatch" && !spec.harmless) {
+            // As in a container that was started in spite of its version check.
+            (void)::setenv("NVIDIA_DISABLE_REQUIRE", "1", 1);
+            (void)::setenv("CUDA_VERSION", fmt::format("{:.1f}", spec.param.value_or(kOldCuda)).c_str(), 1);
         }
     }
 }

@@ -20,4 +20,7 @@ void setUpFaults(RunConfig& config, const OpenChoices& open);
 /// The same for the network model: after its options.
 void setUpNetwork(RunConfig& config);
 
+/// The same for the environment of this process: before other threads start and a tool reads it.
+void setUpEnvironment(const RunConfig& config);
+
 } // namespace gdt::train
