@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/session/interner.h"
 
+#include <bit>
 #include <cstring>
 
 namespace gd::session {
@@ -64,15 +65,21 @@ bool Interner::Shard::grow() noexcept {
     return true;
 }
 
-const char* Interner::Shard::copy(std::string_view bytes) noexcept {
-    if (bytes.size() > blockLeft) {
-        const std::size_t size = bytes.size() > kBlockBytes ? bytes.size() : kBlockBytes;
-        block = static_cast<char*>(mapMemory(size));
-        blockLeft = block == nullptr ? 0 : size;
-        if (block == nullptr) {
-            return nullptr;
+bool Interner::Shard::reserve(std::size_t bytes) noexcept {
+    if (bytes > blockLeft) {
+        // Powers of two: sizes that rise slowly while nothing can be written must not map a block each.
+        const std::size_t size = bytes > kBlockBytes ? std::bit_ceil(bytes) : kBlockBytes;
+        auto* fresh = static_cast<char*>(mapMemory(size));
+        if (fresh == nullptr) {
+            return false;
         }
+        block = fresh;
+        blockLeft = size;
     }
+    return true;
+}
+
+const char* Interner::Shard::copy(std::string_view bytes) noexcept {
     char* to = block;
     std::memcpy(to, bytes.data(), bytes.size());
     block += bytes.size();
@@ -92,16 +99,18 @@ std::uint32_t Interner::intern(Table& table, std::string_view bytes, Write write
     if (entry->id != 0) {
         return entry->id;
     }
+    // Before it is written: what cannot be kept would be written again at each use.
+    if (!shard.reserve(bytes.size())) {
+        return 0;
+    }
     const std::uint32_t id = table.nextId.fetch_add(1, std::memory_order_relaxed);
     // Written under the shard's lock, so that nobody can record this id before its record is in the ring. And
     // before it is kept: an attempt that fails because the ring is full must not cost memory each time.
     if (!write(id)) {
         return 0;
     }
-    if (const char* kept = shard.copy(bytes)) {
-        *entry = {hash, kept, static_cast<std::uint32_t>(bytes.size()), id};
-        ++shard.count;
-    }
+    *entry = {hash, shard.copy(bytes), static_cast<std::uint32_t>(bytes.size()), id};
+    ++shard.count;
     return id;
 }
 
@@ -123,8 +132,15 @@ raw::StringRef Interner::name(std::string_view text) noexcept {
         return used.load(std::memory_order_relaxed) + bytes + kNameCost <= budget
             && used.fetch_add(bytes + kNameCost, std::memory_order_relaxed) < budget;
     };
+    const auto keep = [this](std::atomic<std::uint64_t>& used, std::string_view kept) noexcept {
+        const raw::StringRef id = string(kept);
+        if (id == 0) { // a full ring must not use the budget up
+            used.fetch_sub(kept.size() + kNameCost, std::memory_order_relaxed);
+        }
+        return id;
+    };
     if (take(m_nameBytes, kNameBudget, text.size())) {
-        return string(text);
+        return keep(m_nameBytes, text);
     }
     m_namesLeftOut.fetch_add(1, std::memory_order_relaxed);
     char standIn[256];
@@ -136,7 +152,8 @@ raw::StringRef Interner::name(std::string_view text) noexcept {
     if (const raw::StringRef id = known(m_strings, withoutNumbers); id != 0) {
         return id;
     }
-    return string(take(m_standInBytes, kStandInBudget, length) ? withoutNumbers : "(further names)");
+    return take(m_standInBytes, kStandInBudget, length) ? keep(m_standInBytes, withoutNumbers)
+                                                        : string("(further names)");
 }
 
 raw::StringRef Interner::string(std::string_view text) noexcept {

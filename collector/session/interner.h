@@ -58,7 +58,8 @@ private:
 
         Entry* find(std::uint64_t hash, std::string_view bytes) noexcept;
         bool grow() noexcept;
-        const char* copy(std::string_view bytes) noexcept;
+        bool reserve(std::size_t bytes) noexcept;
+        const char* copy(std::string_view bytes) noexcept; ///< after reserve()
     };
     static constexpr unsigned kShards = 16;
     struct Table {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -305,6 +306,53 @@ TEST_F(RingTest, NamesThatAJobNumbersTakeNoMoreThanTheirBudget) {
     EXPECT_EQ(found().string(standIn), "step 00 of 0");
     EXPECT_EQ(found().string(kernel), "a kernel 7");
     EXPECT_EQ(strings.namesLeftOut(), before + 3);
+}
+
+TEST_F(RingTest, NamesThatAFullRingRefusesLeaveTheBudgetAsItWas) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    const auto name = [&strings](int i) {
+        std::string text = std::to_string(i);
+        text.resize(std::size_t{64} * 1024, 'x');
+        return strings.name(text);
+    };
+    int next = 0;
+    while (next < 1000 && name(next) != 0) {
+        ++next;
+    }
+    ASSERT_LT(next, 1000) << "the ring is never full";
+    for (int i = next; i < next + 1000; ++i) { // four times the budget
+        ASSERT_EQ(name(i), 0u);
+    }
+    EXPECT_EQ(strings.namesLeftOut(), 0u);
+    ring->sealHistory();
+    EXPECT_GT(recycleFull(), 0u);
+    EXPECT_NE(name(next), 0u);
+    EXPECT_EQ(strings.namesLeftOut(), 0u);
+}
+
+TEST_F(RingTest, AStringThatCannotBeKeptIsNotWritten) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    for (int i = 0; i < 200; ++i) { // each shard has a table and a block
+        ASSERT_NE(strings.string("name " + std::to_string(i)), 0u);
+    }
+    const std::string large(std::size_t{300} * 1024, 'x'); // larger than any block
+    const std::size_t before = found().historyOf<raw::String>().size();
+    rlimit usual{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &usual), 0);
+    const rlimit none{4096, usual.rlim_max}; // below what is mapped already: nothing more
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    raw::StringRef ids[3];
+    for (raw::StringRef& id : ids) {
+        id = strings.string(large);
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &usual), 0);
+    EXPECT_THAT(ids, testing::Each(0u));
+    EXPECT_EQ(found().historyOf<raw::String>().size(), before);
+    const raw::StringRef id = strings.string(large);
+    EXPECT_NE(id, 0u);
+    EXPECT_EQ(strings.string(large), id);
 }
 
 TEST_F(RingTest, LongStringsAreCutIntoParts) {
