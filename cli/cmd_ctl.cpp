@@ -9,19 +9,17 @@
 #include "cli/run/find_run.h"
 #include "cli/run/output_name.h"
 #include "cli/run/spool_folder.h"
+#include "cli/scratch_folder.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 namespace gd::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using raw::RecordingLevel;
 
 constexpr std::string_view kExamples
@@ -76,39 +74,14 @@ std::string statusText(const run::FoundRun& found, const run::Control& control) 
     return out;
 }
 
-// A folder of our own that goes away with us.
-class ScratchFolder {
-public:
-    static Result<ScratchFolder> make() {
-        std::string name = (fs::temp_directory_path() / "graphdoctor-ctl-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr)
-            return fail(ErrorCode::io, "no temporary folder can be made like {}", name);
-        return ScratchFolder(name);
-    }
-    ScratchFolder(ScratchFolder&& other) noexcept
-        : m_path(std::exchange(other.m_path, {})) { }
-    ScratchFolder& operator=(ScratchFolder&&) = delete;
-    ~ScratchFolder() {
-        std::error_code error;
-        if (!m_path.empty())
-            fs::remove_all(m_path, error);
-    }
-    const fs::path& path() const { return m_path; }
-
-private:
-    explicit ScratchFolder(fs::path path)
-        : m_path(std::move(path)) { }
-    fs::path m_path;
-};
-
 Result<int> reportNow(const CtlWish& wish, const run::FoundRun& found, run::Control& control) {
     GD_TRY_ASSIGN(const report::Format format, reportFormat(wish.format));
     control.requestFlush();
     std::this_thread::sleep_for(kFlushTime);
-    GD_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
+    GD_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make("ctl"));
     TraceWish trace;
     trace.spools = {found.spool};
-    trace.output = (scratch.path() / "now.gdt").string();
+    trace.output = scratch.file("now.gdt");
     trace.stepRange = control.stepRange();
     trace.level = run::levelName(control.wantedLevel());
     GD_TRY(makeTrace(trace));

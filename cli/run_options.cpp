@@ -209,6 +209,16 @@ void addOptions(CLI::App& app, RunOptions& options) {
         "interpreter to try");
 }
 
+// The built-in job is recorded in one way: what asks for another would be ignored.
+Result<void> checkSelfCheck(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+        if (option->count() > 0 && !option->check_lname("self-check"))
+            return fail(ErrorCode::usage, "--self-check writes no trace and no report: it excludes {}",
+                option->get_name(false, true));
+    }
+    return {};
+}
+
 } // namespace
 
 ParsedRun parseRun(const std::vector<std::string>& arguments) {
@@ -223,6 +233,10 @@ ParsedRun parseRun(const std::vector<std::string>& arguments) {
     parsed.stop = parseArguments(app, {arguments.begin(), dashes});
     if (parsed.stop)
         return parsed;
+    if (const auto good = options.selfCheck ? checkSelfCheck(app) : Result<void>(); !good) {
+        parsed.stop = refuse("run", good.error());
+        return parsed;
+    }
     options.command = app.remaining();
     if (!options.command.empty() && options.command.front().starts_with('-')) {
         note("run", fmt::format("{} is no option of it; see graphdoctor help run", options.command.front()));

@@ -7,6 +7,7 @@
 #include "cli/analysis.h"
 #include "cli/common.h"
 #include "cli/run_job.h"
+#include "cli/scratch_folder.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -17,32 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using State = SourceCheck::State;
-
-// A folder for the trace and the job's words, gone with this object.
-class Scratch {
-public:
-    static Result<Scratch> make() {
-        std::error_code error;
-        std::string path = (fs::temp_directory_path(error) / "graphdoctor-self-check.XXXXXX").string();
-        if (mkdtemp(path.data()) == nullptr)
-            return fail(ErrorCode::io, "no folder can be made at {}", path);
-        return Scratch(path);
-    }
-    Scratch(Scratch&& other) noexcept
-        : m_path(std::exchange(other.m_path, {})) { }
-    Scratch& operator=(Scratch&&) = delete;
-    ~Scratch() {
-        std::error_code ignored;
-        if (!m_path.empty())
-            fs::remove_all(m_path, ignored);
-    }
-    std::string file(const char* name) const { return (m_path / name).string(); }
-
-private:
-    explicit Scratch(fs::path path)
-        : m_path(std::move(path)) { }
-    fs::path m_path;
-};
 
 // What a part of the job says of itself.
 struct Part {
@@ -215,7 +190,7 @@ Result<SourceCheck> import(Db& trace) {
     return check;
 }
 
-RunOptions optionsFor(const Scratch& scratch, const std::string& python) {
+RunOptions optionsFor(const ScratchFolder& scratch, const std::string& python) {
     RunOptions options;
     options.selfCheck = true;
     options.output = scratch.file("self-check.gdt");
@@ -234,7 +209,7 @@ const char* stateName(State state) {
 }
 
 Result<std::vector<SourceCheck>> checkSources(const std::string& python) {
-    GD_TRY_ASSIGN(const Scratch scratch, Scratch::make());
+    GD_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make("self-check"));
     const RunOptions options = optionsFor(scratch, python);
     if (const int status = runJob(options); status != 0)
         return fail(ErrorCode::io, "the built-in job ended with status {}", status);

@@ -7,6 +7,8 @@
 //     self_check_job PART [NCCL_LIBRARY]        one part: kind, detail and remedy on stdout
 #include "cli/self_check/part.h"
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +16,8 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +42,8 @@ void say(const Outcome& outcome) {
 }
 
 [[noreturn]] void become(const Part& part, int output) {
+    setpgid(0, 0); // so that what it starts ends with it
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // a Ctrl-C no longer reaches it
     dup2(output, STDOUT_FILENO);
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
@@ -50,12 +56,38 @@ void say(const Outcome& outcome) {
     _exit(127);
 }
 
-std::string readAll(int fd) {
+bool hasEnded(pid_t pid) {
+    siginfo_t info = {};
+    return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0
+        && info.si_pid == pid;
+}
+
+struct Heard {
     std::string text;
-    char piece[512];
-    for (ssize_t got = 0; (got = read(fd, piece, sizeof piece)) > 0;)
-        text.append(piece, static_cast<std::size_t>(got));
-    return text;
+    bool inTime = false;
+};
+
+// What the part prints until it ends. Not until its output is closed: what it started may keep that open.
+Heard listen(pid_t pid, int fd, unsigned seconds) {
+    using Clock = std::chrono::steady_clock;
+    constexpr unsigned kGraceSeconds = 2; // its alarm comes first
+    constexpr int kLookMs = 10;
+    const auto until = Clock::now() + std::chrono::seconds(seconds + kGraceSeconds);
+    Heard heard;
+    bool isOpen = true;
+    while (Clock::now() < until) {
+        heard.inTime = hasEnded(pid);
+        pollfd wait{fd, POLLIN, 0};
+        const bool any = poll(&wait, isOpen ? 1 : 0, heard.inTime ? 0 : kLookMs) > 0;
+        char piece[512];
+        const ssize_t got = any ? read(fd, piece, sizeof piece) : 0;
+        if (got > 0)
+            heard.text.append(piece, static_cast<std::size_t>(got));
+        else if (heard.inTime)
+            break;
+        isOpen = isOpen && (!any || got > 0);
+    }
+    return heard;
 }
 
 // The last line of what the part printed: a library may have printed before it.
@@ -65,8 +97,8 @@ std::string lastLine(std::string text) {
     return text.substr(text.rfind('\n') + 1);
 }
 
-std::string end(const Part& part, int status) {
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+std::string end(const Part& part, int status, bool inTime) {
+    if (!inTime || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM))
         return "failed\tdid not end within " + std::to_string(part.seconds) + " s\t";
     if (WIFSIGNALED(status))
         return "failed\tended by signal " + std::to_string(WTERMSIG(status)) + "\t";
@@ -84,13 +116,19 @@ std::string run(const Part& part, std::string& output) {
     if (pid == 0)
         become(part, ends[1]);
     close(ends[1]);
-    output = pid > 0 ? lastLine(readAll(ends[0])) : "";
-    close(ends[0]);
-    int status = 0;
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+    if (pid < 0) {
+        close(ends[0]);
         return part.name + "\t0\tfailed\tno process could be made\t";
-    const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !output.empty();
-    return part.name + "\t" + std::to_string(pid) + "\t" + (ended ? output : end(part, status));
+    }
+    setpgid(pid, pid); // whichever of the two comes first
+    const Heard heard = listen(pid, ends[0], part.seconds);
+    close(ends[0]);
+    kill(-pid, SIGKILL);
+    output = lastLine(heard.text);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    const bool ended = heard.inTime && WIFEXITED(status) && WEXITSTATUS(status) == 0 && !output.empty();
+    return part.name + "\t" + std::to_string(pid) + "\t" + (ended ? output : end(part, status, heard.inTime));
 }
 
 int runAll(const char* self, const char* results, const std::string& script, const std::string& python) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -83,6 +85,35 @@ TEST_F(SelfCheck, ADriverThatLacksACallIsBroken) {
     EXPECT_EQ(lines["Python stacks"].state, "works");
 }
 #endif
+
+TEST_F(SelfCheck, OptionsThatItWouldIgnoreAreRefused) {
+    const std::vector<std::vector<std::string>> refused = {{"-o", "x.gdt"}, {"--report", "json"},
+        {"--level", "full"}, {"--fail-on", "error"}, {"--redact"}, {"--print-env"}};
+    for (const auto& options : refused) {
+        const ProgramEnd end = check(options);
+        EXPECT_EQ(end.status, 2) << options.front();
+        EXPECT_THAT(end.err, HasSubstr(options.front()));
+        EXPECT_EQ(end.out, "");
+    }
+    EXPECT_FALSE(std::filesystem::exists(shop.path("x.gdt")));
+}
+
+TEST_F(SelfCheck, WithoutAFolderForTemporaryFilesItIsRefused) {
+    shop.variables["TMPDIR"] = "/nowhere/at all";
+    const ProgramEnd end = check();
+    EXPECT_EQ(end.status, 3);
+    EXPECT_THAT(end.err, HasSubstr("TMPDIR"));
+}
+
+TEST_F(SelfCheck, WhatAPartLeavesRunningHoldsNobodyUp) {
+    const std::string python = shop.file("python");
+    std::ofstream(python) << "#!/bin/sh\nsleep 300 &\nprintf 'ran\\tseen\\t\\n'\n";
+    std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+    const auto before = std::chrono::steady_clock::now();
+    const ProgramEnd end = check({"--", python});
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(60));
+    EXPECT_THAT(linesOf(end.out)["Python stacks"].detail, HasSubstr("seen"));
+}
 
 TEST_F(SelfCheck, ThePythonToTryIsNamedBehindTheDashes) {
     const ProgramEnd end = check({"--", "/nowhere/python"});
