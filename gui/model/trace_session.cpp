@@ -7,6 +7,7 @@
 
 #include <QTemporaryDir>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -102,6 +103,8 @@ Result<TraceInfo> TraceSession::openTraces(const std::vector<std::string>& paths
     }
     GD_TRY_ASSIGN(auto trace, report::openTrace(file));
     m_work->trace.emplace(std::move(trace));
+    if (std::any_of(paths.begin(), paths.end(), isSpool))
+        dropOldTraces(paths.size());
     return readTraceInfo(m_work->trace->db(), paths.front());
 }
 
@@ -139,17 +142,21 @@ void TraceSession::listSteps(Db& db) {
 }
 
 void TraceSession::requestRanks(qint64 step) {
-    m_thread.start([this, step] {
-        if (m_stop || !m_work->trace)
+    m_thread.start([this, step, request = ++m_ranksRequest] {
+        if (m_stop || !m_work->trace || request != m_ranksRequest)
             return;
         auto compared = report::compareRanks(m_work->trace->db(), step);
         if (!compared) {
-            post(
-                [this, text = QString::fromStdString(compared.error().message)] { emit ranksRefused(text); });
+            post([this, request, text = QString::fromStdString(compared.error().message)] {
+                if (request == m_ranksRequest)
+                    emit ranksRefused(text);
+            });
             return;
         }
-        post([this, shared = std::make_shared<const report::StepComparison>(std::move(compared).value())] {
-            emit ranksReady(shared);
+        post([this, request,
+                 shared = std::make_shared<const report::StepComparison>(std::move(compared).value())] {
+            if (request == m_ranksRequest)
+                emit ranksReady(shared);
         });
     });
 }

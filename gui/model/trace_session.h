@@ -18,6 +18,7 @@
 #include <QStringList>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +62,8 @@ public:
     // The event of a node nearest to a time; answered by nodeFound(), with kernel -1 when none was recorded.
     void requestNode(const std::shared_ptr<const GraphDrawing>& graph, std::size_t node, std::int64_t nearNs);
 
-    // One step of all ranks; answered by ranksReady() or ranksRefused().
+    // One step of all ranks; answered by ranksReady() or ranksRefused(), unless another was asked for
+    // meanwhile.
     void requestRanks(qint64 step);
 
     std::shared_ptr<const NameTable> names() const { return m_names; }
@@ -103,6 +105,7 @@ private:
     std::shared_ptr<NameTable> m_names;
     std::unique_ptr<Work> m_work;
     std::atomic<bool> m_stop = false;
+    std::atomic<std::uint64_t> m_ranksRequest = 0; // the newest
     Mailbox m_mail;
     Workers m_thread{1};
 };

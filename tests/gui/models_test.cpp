@@ -2,6 +2,7 @@
 // Models and the session that fills them, on traces recorded on an H200 and on files that are no good.
 #include "gui/model/details_model.h"
 #include "gui/model/findings_model.h"
+#include "gui/model/spool_cache.h"
 #include "gui/model/trace_session.h"
 #include "tests/gui/trace_files.h"
 
@@ -243,10 +244,16 @@ TEST_F(Session, ASpoolIsImportedIntoTheCacheFolderAndNowhereElse) {
     EXPECT_EQ(listed(spool.toStdString()), before);
     const auto made = listed(cache + "/graphdoctor");
     ASSERT_EQ(made.size(), 1U);
-    const auto time = std::filesystem::last_write_time(cache + "/graphdoctor/" + made[0]);
-    EXPECT_EQ(Loaded(spool).failure, ""); // again: nothing new
+    // Again: the same file, which says that it was used.
+    const std::string first = cache + "/graphdoctor/" + made[0];
+    const std::string link = files.path("link");
+    std::filesystem::create_hard_link(first, link);
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::filesystem::last_write_time(first, now - std::chrono::hours(5));
+    EXPECT_EQ(Loaded(spool).failure, "");
     EXPECT_EQ(listed(cache + "/graphdoctor"), made);
-    EXPECT_EQ(std::filesystem::last_write_time(cache + "/graphdoctor/" + made[0]), time);
+    EXPECT_TRUE(std::filesystem::equivalent(first, link));
+    EXPECT_GT(std::filesystem::last_write_time(first), now - std::chrono::hours(1));
     // The job went on: another trace, and old ones go in time.
     for (int i = 1; i <= 7; ++i) {
         std::filesystem::last_write_time(spool.toStdString() + "/" + before[0],
@@ -261,6 +268,57 @@ TEST_F(Session, ASpoolIsImportedIntoTheCacheFolderAndNowhereElse) {
     ::setenv("XDG_CACHE_HOME", (files.path("h200-item-deep.spool/") + before[0]).c_str(), 1);
     EXPECT_THAT(Loaded(spool).failure, testing::HasSubstr("cannot be made"));
     ::unsetenv("XDG_CACHE_HOME");
+}
+
+TEST_F(Session, TracesOfSpoolsInUseAreKeptAndLeftOversGo) {
+    const std::string spool = files.spool("h200-item-deep").toStdString();
+    const std::string segment = std::filesystem::directory_iterator(spool)->path().string();
+    ::setenv("XDG_CACHE_HOME", files.path("cache").c_str(), 1);
+    const std::atomic<bool> stop = false;
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::vector<std::string> parts;
+    for (int i = 1; i <= 7; ++i) {
+        std::filesystem::last_write_time(segment, now + std::chrono::hours(i));
+        parts.push_back(traceOfSpool(spool, {}, stop).value());
+        std::filesystem::last_write_time(parts.back(), now - std::chrono::hours(20 - i));
+    }
+    const auto kept = [&parts] {
+        std::vector<int> out;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (std::filesystem::exists(parts[i]))
+                out.push_back(static_cast<int>(i));
+        }
+        return out;
+    };
+    const std::string killed = parts[0] + ".4000000.making";
+    const std::string going = parts[0] + ".4000001.making";
+    for (const std::string& path : {killed, going})
+        std::filesystem::copy_file(parts[0], path);
+    std::filesystem::last_write_time(killed, now - std::chrono::hours(2));
+    dropOldTraces(7);
+    EXPECT_THAT(kept(), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6));
+    EXPECT_FALSE(std::filesystem::exists(killed));
+    EXPECT_TRUE(std::filesystem::exists(going));
+    // The oldest is used again, and is the newest.
+    std::filesystem::last_write_time(segment, now + std::chrono::hours(1));
+    EXPECT_EQ(traceOfSpool(spool, {}, stop).value(), parts[0]);
+    dropOldTraces(1);
+    EXPECT_THAT(kept(), testing::ElementsAre(0, 3, 4, 5, 6));
+    ::unsetenv("XDG_CACHE_HOME");
+}
+
+TEST_F(Session, OnlyTheLastStepThatWasAskedForIsAnswered) {
+    Loaded trace(files.fixture("h200-trace-nccl-pair"));
+    QSignalSpy ready(&trace.session, &TraceSession::ranksReady);
+    QSignalSpy refused(&trace.session, &TraceSession::ranksRefused);
+    for (int i = 0; i < 20; ++i)
+        trace.session.requestRanks(i % 2 == 0 ? 2 : 999'999); // there is no such step
+    trace.session.requestRanks(1);
+    ASSERT_TRUE(ready.wait(10'000));
+    EXPECT_FALSE(ready.wait(100));
+    ASSERT_EQ(ready.count(), 1);
+    EXPECT_EQ(ready[0][0].value<StepPtr>()->step, 1);
+    EXPECT_EQ(refused.count(), 0);
 }
 
 TEST_F(Session, ATraceWithOldFactsIsShownAndStaysAsItIs) {
