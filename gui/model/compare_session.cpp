@@ -3,27 +3,57 @@
 
 #include "analyzer/report/compare/compare.h"
 #include "analyzer/report/judge.h"
+#include "gui/model/spool_cache.h"
+#include "gui/model/words.h"
 
 namespace gd::gui {
 namespace {
 
-// The rules may be missing: then findings are not compared, and all else is.
-Result<report::Report> judged(store::Trace& trace, const std::string& path, const std::string& rulesFolder) {
-    if (auto set = rules::loadRules(std::vector<std::string>{rulesFolder})) {
-        if (auto report = report::judge(trace, path, *set, {}, {}))
-            return report;
-    }
-    return report::readTrace(trace.db(), path);
+struct Side {
+    store::Trace trace;
+    report::Report report;
+};
+
+// What a spool is imported into is the same file that its timeline shows.
+Result<store::Trace> openTrace(const std::string& path, const std::atomic<bool>& stop) {
+    if (!isSpool(path))
+        return report::openTrace(path);
+    GD_TRY_ASSIGN(const std::string file, traceOfSpool(path, {}, stop));
+    return report::openTrace(file);
 }
 
-Result<report::Comparison> compareFiles(
-    const std::string& base, const std::string& fresh, const std::string& rules) {
-    GD_TRY_ASSIGN(auto baseTrace, report::openTrace(base));
-    GD_TRY_ASSIGN(auto newTrace, report::openTrace(fresh));
-    GD_TRY_ASSIGN(auto baseReport, judged(baseTrace, base, rules));
-    GD_TRY_ASSIGN(auto newReport, judged(newTrace, fresh, rules));
-    return report::compare(
-        {baseTrace.db(), std::move(baseReport)}, {newTrace.db(), std::move(newReport)}, {});
+// Findings are compared only where both sides have theirs; `notes` get why one has not.
+Result<Side> openSide(const std::string& path, const rules::RuleSet* rules, const std::atomic<bool>& stop,
+    std::vector<std::string>& notes) {
+    GD_TRY_ASSIGN(auto trace, openTrace(path, stop));
+    if (rules != nullptr) {
+        auto report = report::judge(trace, path, *rules, {}, {});
+        if (report)
+            return Side{std::move(trace), std::move(report).value()};
+        notes.push_back(
+            Words::fill(Words::tr("Findings are not compared: %1: %2"), path, report.error().message));
+    }
+    GD_TRY_ASSIGN(auto report, report::readTrace(trace.db(), path));
+    return Side{std::move(trace), std::move(report)};
+}
+
+Result<report::Comparison> compareFiles(const std::string& base, const std::string& fresh,
+    const std::string& rulesFolder, const std::atomic<bool>& stop) {
+    std::vector<std::string> notes;
+    const auto rules = rules::loadRules(std::vector<std::string>{rulesFolder});
+    if (!rules)
+        notes.push_back(Words::fill(Words::tr("Findings are not compared: %1"), rules.error().message));
+    GD_TRY_ASSIGN(auto before, openSide(base, rules ? &*rules : nullptr, stop, notes));
+    GD_TRY_ASSIGN(auto after, openSide(fresh, rules ? &*rules : nullptr, stop, notes));
+    if (!notes.empty()) {
+        before.report.findings.clear();
+        after.report.findings.clear();
+    }
+    GD_TRY_ASSIGN(auto comparison,
+        report::compare(
+            {before.trace.db(), std::move(before.report)}, {after.trace.db(), std::move(after.report)}, {}));
+    comparison.notes.insert(comparison.notes.end(), notes.begin(), notes.end());
+    return comparison;
 }
 
 } // namespace
@@ -40,7 +70,7 @@ CompareSession::~CompareSession() {
 
 void CompareSession::compare(const QString& base, const QString& fresh) {
     m_thread.start([this, base = base.toStdString(), fresh = fresh.toStdString()] {
-        auto comparison = compareFiles(base, fresh, m_rulesFolder);
+        auto comparison = compareFiles(base, fresh, m_rulesFolder, m_stop);
         if (m_stop)
             return;
         if (comparison)

@@ -12,7 +12,8 @@
 
 namespace gd::gui {
 
-// Compares two traces in a worker thread.
+// Compares two traces or spools in a worker thread. Without rules that can judge both their findings are left
+// out and a note says so.
 class CompareSession : public QObject {
     Q_OBJECT
 public:

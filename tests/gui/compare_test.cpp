@@ -16,6 +16,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 using namespace gd::gui;
 using testing::HasSubstr;
 
@@ -377,6 +379,38 @@ TEST_F(Compared, WhatCannotBeComparedIsSaid) {
     key(window, Qt::Key_N);
     key(window, Qt::Key_W);
     EXPECT_THAT(window.model().comparison()->notes, testing::Contains(HasSubstr("has no steps")));
+}
+
+TEST_F(Compared, SpoolsAreComparedLikeTraces) {
+    ::setenv("XDG_CACHE_HOME", files.path("cache").c_str(), 1);
+    const QString spool = files.spool("h200-item-deep");
+    for (const QString& other : {files.spool("h200-item-plain"), spool}) {
+        CompareWindow window(&Theme::light());
+        open(window, spool, other);
+        EXPECT_EQ(window.failure().toStdString(), "");
+        EXPECT_FALSE(window.newTimeline()->layout().rows().empty());
+        const ComparisonPtr& comparison = window.model().comparison();
+        ASSERT_NE(comparison, nullptr);
+        EXPECT_EQ(comparison->fresh.tracePath, other.toStdString());
+        EXPECT_FALSE(comparison->base.findings.empty());
+    }
+    ::unsetenv("XDG_CACHE_HOME");
+}
+
+TEST_F(Compared, WithoutRulesFindingsAreLeftOutAndThatIsSaid) {
+    const QString trace = files.fixture("h200-trace-sync-broken");
+    CompareSession session(files.path("no-rules"));
+    ComparisonPtr comparison;
+    QObject::connect(
+        &session, &CompareSession::compared, [&](const ComparisonPtr& answer) { comparison = answer; });
+    QSignalSpy done(&session, &CompareSession::compared);
+    session.compare(trace, trace);
+    ASSERT_TRUE(done.wait(60'000));
+    EXPECT_THAT(comparison->notes,
+        testing::Contains(testing::AllOf(HasSubstr("Findings are not compared"), HasSubstr("no-rules"))));
+    EXPECT_THAT(comparison->differences,
+        testing::Not(testing::Contains(testing::Field(&gd::report::Difference::section, "findings"))));
+    EXPECT_FALSE(comparison->differences.empty());
 }
 
 TEST(ViewOptions, OfSeveralTraces) {

@@ -1194,6 +1194,14 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <translation>显存，设备 %1：所有进程已用</translation>
     </message>
     <message>
+        <source>Findings are not compared: %1</source>
+        <translation>未比较诊断结果：%1</translation>
+    </message>
+    <message>
+        <source>Findings are not compared: %1: %2</source>
+        <translation>未比较诊断结果：%1：%2</translation>
+    </message>
+    <message>
         <source>%1 cannot be made, and a spool is imported there</source>
         <translation>无法创建 %1，而暂存目录要导入到那里</translation>
     </message>
