@@ -118,6 +118,16 @@ TEST(FaultList, EveryFaultWithARuleIsInTheTable) {
     EXPECT_EQ(tested, listed);
 }
 
+// It has no rule of its own, but a set-up of its own that others could mistake.
+TEST(FaultList, TheRingThatDoesNotTurnIsSilent) {
+    const Workshop shop;
+    const ProgramEnd end = shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--no-report"},
+        {"--steps", "60", "--no-marks", "--cp", "4", "--fault", "ring-whole-dynamic@harmless"}));
+    ASSERT_EQ(end.status, 0) << end.err;
+    for (const auto& finding : reportOf(shop, shop.file("x.gdt"))["findings"])
+        EXPECT_EQ(finding["severity"], "info") << finding["rule"] << finding["message"];
+}
+
 TEST_P(FaultTable, ItsRuleComesFirstWithItsLine) {
     const Fault& fault = GetParam().fault;
     const ProgramEnd end = record("");

@@ -13,8 +13,8 @@ namespace gdt::train {
 namespace {
 
 // Their clean form has the same graphs.
-constexpr const char* kPassByPass[] = {"pp-single-microbatch-capture", "shared-graph-exec", "capture-order",
-    "recompute-free", "ring-whole-dynamic"};
+constexpr const char* kPassByPass[]
+    = {"pp-single-microbatch-capture", "shared-graph-exec", "capture-order", "recompute-free"};
 constexpr const char* kUnguarded[] = {"tp-dynamic-shape", "host-control-flow", "attention-dynamic-dispatch"};
 constexpr double kOldCuda = 10.2; // knows no graph memory, no priorities of nodes
 constexpr double kGigabitEthernet = 0.125; // GB/s
@@ -46,6 +46,11 @@ void setUpFaults(RunConfig& config, const OpenChoices& open) {
     if (faults::isArmed(config.faults, "tp-allreduce-stripped")) {
         config.passScope = graphs::Scope::Segment;
         config.tensorComm = CollectivePlacement::Outside;
+    }
+    // Each pass by itself, so that the tokens come for the ring's direction of the step; the ring that stays
+    // needs no such thing, and its sums of gradients belong into the graph.
+    if (faults::isArmed(config.faults, "ring-whole-dynamic") && !graphs::withinPass(config.passScope)) {
+        config.passScope = graphs::Scope::Microbatch;
     }
     for (const char* id : kPassByPass) {
         if (isGiven(config, id) && !graphs::withinPass(config.passScope)) {
