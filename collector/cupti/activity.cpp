@@ -283,7 +283,8 @@ void Activity::apply() noexcept {
         const bool kernels = enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, wanted.kernels);
         const bool copies = enable(CUPTI_ACTIVITY_KIND_MEMCPY, wanted.kernels);
         const bool fills = enable(CUPTI_ACTIVITY_KIND_MEMSET, wanted.kernels);
-        enable(CUPTI_ACTIVITY_KIND_MEMCPY2, wanted.kernels); // copies between devices
+        const bool between = enable(CUPTI_ACTIVITY_KIND_MEMCPY2, wanted.kernels); // copies between devices
+        m_copiesBetweenRefused = wanted.kernels && !between;
         m_kernelsRefused = wanted.kernels && !(kernels && copies && fills);
     }
     if (wanted.sync != m_on.sync) {
@@ -342,20 +343,22 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
         say(CoverageSource::node_activity, CoverageState::Absent, kRefused);
         say(CoverageSource::eager_kernel_activity, CoverageState::Absent, kRefused);
     } else {
+        const CoverageState most = m_copiesBetweenRefused ? CoverageState::Partial : CoverageState::Complete;
+        const char* const lack = m_copiesBetweenRefused ? "CUPTI refused copies between devices" : "";
         say(CoverageSource::node_activity,
-            nodes                         ? CoverageState::Complete
+            nodes                         ? most
                 : m_policy.opensWindows() ? CoverageState::Partial
                                           : CoverageState::Absent,
-            nodes                                     ? ""
+            nodes                                     ? lack
                 : m_policy.opensWindows()             ? "the first replays of each executable"
                 : level == raw::RecordingLevel::Light ? "level light"
                 : pinned ? "not beside communicators and executables with host nodes"
                          : "the memory that CUPTI may take for them is used up");
         say(CoverageSource::eager_kernel_activity,
-            wanted.kernels ? CoverageState::Complete
+            wanted.kernels ? most
                 : eager    ? CoverageState::Partial
                            : CoverageState::Absent,
-            wanted.kernels ? ""
+            wanted.kernels ? lack
                 : pinned   ? "not switched beside communicators and executables with host nodes"
                 : eager    ? "off for a few replays after a node window"
                            : "level light");

@@ -85,6 +85,7 @@ private:
     std::atomic<bool> m_saidBlocked{false};
     std::atomic<bool> m_keepSyncs{false};
     bool m_kernelsRefused = false;
+    bool m_copiesBetweenRefused = false;
     bool m_syncRefused = false;
     RecordLayout m_layout = RecordLayout::Unknown;
     raw::RecordingLevel m_appliedLevel = raw::RecordingLevel::Off;
