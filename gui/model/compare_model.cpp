@@ -3,6 +3,8 @@
 
 #include "analyzer/report/compare/words.h"
 
+#include <algorithm>
+
 namespace gd::gui {
 namespace {
 
@@ -94,7 +96,9 @@ QVariant CompareModel::text(const report::Difference& difference, int column) co
     switch (column) {
     case what: {
         const QString metric = QString::fromStdString(difference.metric);
-        const QString item = QString::fromStdString(difference.item);
+        QString item = QString::fromStdString(difference.item);
+        if (difference.section == "findings" && std::max(difference.baseCount, difference.newCount) > 1)
+            item = tr("%1 (%2 times)").arg(item, QString::fromStdString(report::countsText(difference)));
         if (difference.section == "findings")
             return difference.reason.empty()
                 ? item

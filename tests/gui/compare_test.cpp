@@ -302,10 +302,15 @@ TEST(CompareModel, GroupsLinesAndLeavesOutWhatDidNotChange) {
     };
     comparison->differences = {line("steps", "", Change::worse, 1000, 1200),
         line("kernels", "gemm", Change::same, 5, 5), line("kernels", "norm", Change::better, 50, 40)};
+    comparison->differences.push_back(line("findings", "GD301 title", Change::different, 5, 15));
+    comparison->differences.back().baseCount = 1;
+    comparison->differences.back().newCount = 3;
     CompareModel model;
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
     model.setComparison(comparison);
-    ASSERT_EQ(model.rowCount(), 3); // notes, steps, kernels
+    ASSERT_EQ(model.rowCount(), 4); // notes, steps, kernels, findings
+    EXPECT_EQ(
+        model.index(0, 0, model.index(3, 0)).data().toString(), QStringLiteral("GD301 title (1 / 3 times)"));
     const QModelIndex steps = model.index(1, 0);
     EXPECT_EQ(steps.data().toString(), QStringLiteral("Steps"));
     EXPECT_EQ(model.index(0, CompareModel::absolute, steps).data().toString(), QStringLiteral("+200 ns"));

@@ -54,6 +54,7 @@ struct Difference {
     Change change = Change::unknown;
     std::string reason; // unknown: why; findings: where it is
     std::int64_t priority = 0; // findings: 3 error, 2 warning, 1 info
+    std::int64_t baseCount = 0, newCount = 0; // findings: how many of them
 
     std::optional<double> absolute() const; // new - base, of the medians
     std::optional<double> relative() const; // of the base; nullopt when that is 0

@@ -92,19 +92,56 @@ std::string functionOf(const rules::Finding& finding) {
     return finding.locations.empty() ? std::string() : finding.locations[0].function;
 }
 
-std::optional<Spread> costOf(const rules::Finding& finding) {
-    if (!finding.costNs)
-        return std::nullopt;
-    return Spread::exactly(static_cast<double>(*finding.costNs));
+using FindingKey = std::tuple<std::string, std::string, std::string>; // rule, function, graph signature
+
+FindingKey keyOf(const rules::Finding& finding) {
+    return {finding.rule, functionOf(finding), finding.graphSignature};
 }
 
-Difference lineOf(const rules::Finding& finding) {
+// The findings of one key in one trace.
+struct FindingSide {
+    const rules::Finding* gravest = nullptr; // the first of them
+    std::int64_t count = 0;
+    std::optional<std::int64_t> costNs; // of those whose cost is known
+
+    void add(const rules::Finding& finding) {
+        if (gravest == nullptr || finding.severity > gravest->severity)
+            gravest = &finding;
+        ++count;
+        if (finding.costNs)
+            costNs = costNs.value_or(0) + *finding.costNs;
+    }
+    std::optional<Spread> cost() const {
+        return costNs ? std::optional(Spread::exactly(static_cast<double>(*costNs))) : std::nullopt;
+    }
+};
+
+struct FindingPair {
+    FindingSide base, fresh;
+};
+
+Difference lineOf(const FindingPair& pair, const CompareOptions& options) {
+    const rules::Finding& finding = pair.fresh.gravest != nullptr ? *pair.fresh.gravest : *pair.base.gravest;
     Difference out;
     out.section = "findings";
     out.item = fmt::format("{} {}", finding.rule, finding.title);
     out.metric = "cost";
     out.unit = "ns";
+    out.base = pair.base.cost();
+    out.fresh = pair.fresh.cost();
+    out.baseCount = pair.base.count;
+    out.newCount = pair.fresh.count;
     out.priority = static_cast<std::int64_t>(finding.severity) + 1;
+    // A longer run pays more and meets the same pitfall more often: neither is worse.
+    judgeDifference(out, Polarity::neutral, options);
+    if (pair.base.count == 0)
+        out.change = Change::onlyNew;
+    else if (pair.fresh.count == 0)
+        out.change = Change::onlyBase;
+    else if (out.baseCount != out.newCount)
+        out.change = Change::different;
+    else if (out.change == Change::unknown)
+        out.change = Change::same; // it is in both; what it costs is not known
     out.reason = finding.locations.empty() ? whereText(finding) : placeText(finding.locations[0]);
     return out;
 }
@@ -162,7 +199,7 @@ std::vector<Difference> matchFigures(
     const auto add = [&](const Figure* left, const Figure* right) {
         const Figure& any = left != nullptr ? *left : *right;
         Difference line{
-            any.section, any.item, any.metric, any.unit, any.rank, {}, {}, Change::unknown, {}, 0};
+            any.section, any.item, any.metric, any.unit, any.rank, {}, {}, Change::unknown, {}, 0, 0, 0};
         if (left != nullptr)
             line.base = left->spread;
         if (right != nullptr)
@@ -200,35 +237,14 @@ std::vector<Difference> matchFigures(
 
 std::vector<Difference> matchFindings(
     const Report& base, const Report& fresh, const CompareOptions& options) {
-    const auto keyOfFinding
-        = [](const rules::Finding& f) { return std::tuple(f.rule, functionOf(f), f.graphSignature); };
-    std::multimap<std::tuple<std::string, std::string, std::string>, const rules::Finding*> others;
+    std::map<FindingKey, FindingPair> pairs;
+    for (const rules::Finding& finding : base.findings)
+        pairs[keyOf(finding)].base.add(finding);
     for (const rules::Finding& finding : fresh.findings)
-        others.emplace(keyOfFinding(finding), &finding);
+        pairs[keyOf(finding)].fresh.add(finding);
     std::vector<Difference> out;
-    for (const rules::Finding& finding : base.findings) {
-        const auto at = others.find(keyOfFinding(finding));
-        Difference line = lineOf(finding);
-        line.base = costOf(finding);
-        if (at == others.end()) {
-            line.change = Change::onlyBase;
-        } else {
-            const std::string place = line.reason;
-            line.fresh = costOf(*at->second);
-            judgeDifference(line, Polarity::lessIsBetter, options);
-            if (line.change == Change::unknown)
-                line.change = Change::same; // it is in both; what it costs is not known
-            line.reason = place;
-            others.erase(at);
-        }
-        out.push_back(std::move(line));
-    }
-    for (const auto& [key, finding] : others) {
-        Difference line = lineOf(*finding);
-        line.fresh = costOf(*finding);
-        line.change = Change::onlyNew;
-        out.push_back(std::move(line));
-    }
+    for (const auto& [key, pair] : pairs)
+        out.push_back(lineOf(pair, options));
     // New ones first, then those that are gone, each the gravest first.
     std::stable_sort(out.begin(), out.end(), [](const Difference& a, const Difference& b) {
         const auto key = [](const Difference& d) {

@@ -13,7 +13,8 @@ std::vector<Difference> matchFigures(
     std::vector<Figure> base, std::vector<Figure> fresh, const CompareOptions& options);
 
 // Heads of findings, which belong together by rule, function and graph signature: no lines, times or
-// addresses, which differ from run to run. The value is the cost.
+// addresses, which differ from run to run. One line for all that belong together, whose value is the sum of
+// their costs; more of them or a higher cost is `different`, as a longer run has both.
 std::vector<Difference> matchFindings(const Report& base, const Report& fresh, const CompareOptions& options);
 
 // What a difference amounts to; sets Difference::change and, where unknown, the reason.

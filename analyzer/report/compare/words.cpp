@@ -85,8 +85,14 @@ std::string alignmentText(const Alignment& alignment) {
     return out;
 }
 
+std::string countsText(const Difference& finding) {
+    return fmt::format("{} / {}", finding.baseCount, finding.newCount);
+}
+
 std::string findingText(const Difference& finding) {
     std::string out = finding.item;
+    if (const std::int64_t count = finding.baseCount + finding.newCount; count > 1)
+        out += fmt::format(" ({} times)", count);
     const auto& side = finding.fresh ? finding.fresh : finding.base;
     if (side)
         out += fmt::format(": costs {}", differenceValue(finding, *side));

@@ -19,6 +19,7 @@ std::string absoluteText(const Difference& difference); // "+120 us", "0"; empty
 std::string relativeText(const Difference& difference); // "+9.6 %", "444 times"; empty when it says nothing
 std::string deltaText(const Difference& difference); // both: "+120 us (+9.6 %)"
 std::string alignmentText(const Alignment& alignment); // "95 aligned by their numbers, of rank 0"
+std::string countsText(const Difference& finding); // "1 / 3" findings in the base and in the new trace
 std::string findingText(const Difference& finding); // "GD302 …: costs 3.00 ms, at train.py:7 in step"
 
 } // namespace gd::report

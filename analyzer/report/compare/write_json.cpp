@@ -58,6 +58,10 @@ Json differenceJson(const Difference& difference) {
     out["absolute"] = orNull(difference.absolute());
     out["relative"] = orNull(difference.relative());
     out["change"] = name(difference.change);
+    if (difference.section == "findings") {
+        out["base_count"] = difference.baseCount;
+        out["new_count"] = difference.newCount;
+    }
     out["reason"] = difference.reason.empty() ? Json(nullptr) : Json(difference.reason);
     return out;
 }

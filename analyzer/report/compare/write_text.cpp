@@ -131,6 +131,11 @@ void writeSection(Page& page, const Comparison& comparison, const std::string& s
             fmt::format("not compared ({}): {}", plural(static_cast<std::int64_t>(count), "figure"), reason));
 }
 
+// A column of counts inside that of names.
+std::string withCount(const std::string& name, const std::string& count) {
+    return padded(name, kName - kValue) + rightOf(count, kValue);
+}
+
 void writeFindings(Page& page, const Comparison& comparison) {
     constexpr std::pair<Change, std::string_view> kGroups[]
         = {{Change::onlyNew, "Findings of the new trace only"}, {Change::onlyBase, "Findings that are gone"}};
@@ -150,9 +155,10 @@ void writeFindings(Page& page, const Comparison& comparison) {
         if (d.section != "findings" || d.change == Change::onlyNew || d.change == Change::onlyBase)
             continue;
         if (!head)
-            page.tableHead("Findings of both");
+            page.tableHead(withCount("Findings of both", "how many"));
         head = true;
-        page.row("  " + d.item, d);
+        page.item(d.item);
+        page.row(withCount("    cost", countsText(d)), d);
     }
 }
 

@@ -265,13 +265,49 @@ TEST_F(Compare, FindingsMeetByRuleAndFunction) {
     ASSERT_EQ(found.size(), 3u);
     EXPECT_EQ(found[0].item, "GD202 title");
     EXPECT_EQ(found[0].change, Change::onlyNew);
-    EXPECT_EQ(found[1].change, Change::worse);
+    EXPECT_EQ(found[1].change, Change::different); // what it costs depends on the length of the run
     EXPECT_DOUBLE_EQ(*found[1].absolute(), 150);
     EXPECT_EQ(found[2].item, "GD101 title");
     EXPECT_EQ(found[2].change, Change::onlyBase);
     Comparison comparison;
     comparison.differences = found;
     EXPECT_THAT(judgeRegression(comparison, 5).why, Contains("new error: GD202 title"));
+}
+
+TEST_F(Compare, MoreOfAnErrorThatTheBaseHasIsNoRegression) {
+    rules::Finding error;
+    error.rule = "GD301";
+    error.title = "title";
+    error.severity = rules::Severity::error;
+    error.costNs = 100;
+    error.locations.push_back({"train.py", 10, "step", "", "python"});
+    base.steps(1, {100, 100, 100, 100, 100});
+    fresh.steps(1, {100, 100, 100, 100, 100, 100, 100, 100});
+    const auto with = [&](std::vector<rules::Finding> before, std::vector<rules::Finding> after) {
+        Report left = base.report(), right = fresh.report();
+        left.findings = std::move(before);
+        right.findings = std::move(after);
+        return compare({base.db, left}, {fresh.db, right}, {}).value();
+    };
+    const Comparison more = with({error}, {error, error, error});
+    const Difference* line = more.find("findings", "GD301 title", "cost");
+    ASSERT_NE(line, nullptr);
+    EXPECT_EQ(line->change, Change::different);
+    EXPECT_EQ(line->baseCount, 1);
+    EXPECT_EQ(line->newCount, 3);
+    EXPECT_DOUBLE_EQ(line->fresh->median, 300);
+    EXPECT_EQ(judgeRegression(more, 5).what, Verdict::What::fine);
+    EXPECT_THAT(writeCompareText(more, false), HasSubstr("1 / 3      100 ns      300 ns  +200 ns"));
+    const auto json = nlohmann::json::parse(writeCompareJson(more));
+    EXPECT_EQ(json["differences"].back()["new_count"], 3);
+    const auto schema = nlohmann::json::parse(std::ifstream(GD_COMPARE_SCHEMA));
+    EXPECT_THAT(gd::test::schemaViolations(schema, json), IsEmpty());
+    // In another function it is another one, and new; told once however often it is there.
+    rules::Finding other = error;
+    other.locations[0].function = "load";
+    const Verdict verdict = judgeRegression(with({error}, {error, other, other}), 5);
+    EXPECT_EQ(verdict.what, Verdict::What::regression);
+    EXPECT_EQ(verdict.why, std::vector<std::string>{"new error: GD301 title"});
 }
 
 TEST_F(Compare, StepsAlignByTheNumbersInTheirNames) {
