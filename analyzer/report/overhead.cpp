@@ -135,7 +135,8 @@ Result<Overhead> measureOverhead(Db& trace) {
     });
     if (!switched) {
         GD_TRY_ASSIGN(const auto why,
-            trace.queryText("SELECT value FROM process_fact WHERE key = 'overhead_not_measured'"));
+            trace.queryText("SELECT value FROM process_fact WHERE key = 'overhead_not_measured' ORDER BY "
+                            "rowid DESC LIMIT 1"));
         return notMeasured(why.value_or(never));
     }
     GD_TRY_ASSIGN(const auto byProcess, readSteps(trace, states));

@@ -105,12 +105,21 @@ void Activity::setLevel(raw::RecordingLevel level) noexcept {
     reportCoverage(m_policy.wanted());
 }
 
-bool Activity::maySwitch() noexcept {
+session::SwitchBar Activity::switchBar() noexcept {
     if (!m_started.load(std::memory_order_acquire)) {
-        return false;
+        return {"no device activity comes from CUPTI", false}; // another profiler may give it back
     }
     const std::lock_guard lock(m_mutex);
-    return !m_policy.isPinned() && !m_policy.blocked();
+    if (m_policy.isPinned()) {
+        return {"no kind of activity is switched beside executables with host nodes or made beside "
+                "communicators",
+            false};
+    }
+    if (m_policy.blocked()) {
+        return {
+            "graph-level tracing stays off while an executable is alive that could crash under it", false};
+    }
+    return {};
 }
 
 void Activity::instantiateBegan() noexcept {

@@ -3,6 +3,7 @@
 
 #include "collector/cupti/activity_records.h"
 #include "collector/cupti/graph_trace_policy.h"
+#include "collector/session/hooks.h"
 #include "collector/session/spin_lock.h"
 
 #include <atomic>
@@ -28,8 +29,8 @@ public:
     /// be read.
     bool start() noexcept;
     void setLevel(raw::RecordingLevel level) noexcept;
-    /// Whether a level between off and the current one would switch anything, safely.
-    bool maySwitch() noexcept;
+    /// Why a level between off and the current one would switch nothing, or not safely.
+    session::SwitchBar switchBar() noexcept;
     /// Switches everything off, delivers what is there and leaves CUPTI's buffers to another profiler.
     void pause() noexcept;
     /// After pause(), before setLevel(): takes buffers and clock back.

@@ -92,11 +92,12 @@ bool otherProfiler(bool active) noexcept {
     return Client::instance().otherProfiler(active);
 }
 
-bool maySwitch() noexcept {
-    return getpid() != g_startedIn || !Client::instance().subscribed() || Activity::instance().maySwitch();
+session::SwitchBar switchBar() noexcept {
+    const bool hasActivity = getpid() == g_startedIn && Client::instance().subscribed();
+    return hasActivity ? Activity::instance().switchBar() : session::SwitchBar{};
 }
 
-constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush, false, otherProfiler, maySwitch};
+constexpr session::SourceHooks kHooks{opened, levelChanged, tick, flush, false, otherProfiler, switchBar};
 
 } // namespace
 

@@ -9,6 +9,12 @@
 
 namespace gd::session {
 
+/// Why going to level History and back for a moment is not safe now, or would not say what recording costs.
+struct SwitchBar {
+    const char* why = nullptr; ///< static text; null = nothing bars it
+    bool isLasting = false; ///< for the rest of the process
+};
+
 /// What a source of records (CUPTI, NVTX) wants to be told. All are called by the collector's own thread,
 /// never by a user's thread; they may take time but must not throw. Any may be null. Registered sources live
 /// for ever.
@@ -27,8 +33,7 @@ struct SourceHooks {
     /// Another profiler of this process is about to take what this source needs (true), or has given it back.
     /// Called on a thread of the job, outside captures. Returns whether the source let go (or has it again).
     bool (*otherProfiler)(bool active) noexcept = nullptr;
-    /// Whether going to level History and back for a moment is safe and would say what recording costs.
-    bool (*maySwitch)() noexcept = nullptr;
+    SwitchBar (*switchBar)() noexcept = nullptr;
 };
 inline constexpr unsigned kMaxSources = 8;
 /// At most kMaxSources; the struct must have static storage. Opens no spool.

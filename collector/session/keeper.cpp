@@ -145,18 +145,18 @@ bool Keeper::anyWindowRange() noexcept {
 bool Keeper::pausesForOverhead(std::int64_t nowNs) noexcept {
     OverheadWindows::Job job{m_session.framework.execs.load(std::memory_order_relaxed),
         m_session.framework.replays.load(std::memory_order_relaxed),
-        m_session.openCaptures.load(std::memory_order_relaxed) != 0,
-        !m_session.commSeen.load(std::memory_order_relaxed)};
-    for (unsigned i = 0; i < sourceCount(); ++i) {
-        job.maySwitch = job.maySwitch && (source(i)->maySwitch == nullptr || source(i)->maySwitch());
+        m_session.openCaptures.load(std::memory_order_relaxed) != 0, {}};
+    if (m_session.commSeen.load(std::memory_order_relaxed)) {
+        job.bar = {"no kind of activity is switched beside communicators", true};
+    }
+    for (unsigned i = 0; i < sourceCount() && job.bar.why == nullptr; ++i) {
+        job.bar = source(i)->switchBar != nullptr ? source(i)->switchBar() : SwitchBar{};
     }
     const bool pauses = m_overhead.pauses(nowNs, job);
-    if (m_overhead.gaveUp() && !m_saidNoOverhead) {
-        m_saidNoOverhead = true;
-        writeFact(m_session, "overhead_not_measured",
-            "no kind of activity is switched beside communicators, executables with host nodes and those "
-            "that "
-            "graph-level tracing could crash");
+    if (const char* why = m_overhead.barredBy();
+        why != nullptr && (m_saidBarredBy == nullptr || (job.bar.isLasting && why != m_saidBarredBy))) {
+        m_saidBarredBy = why;
+        writeFact(m_session, "overhead_not_measured", why);
     }
     return pauses;
 }

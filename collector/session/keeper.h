@@ -50,7 +50,7 @@ private:
     std::uint64_t m_windowRanges = 0; ///< that had begun at the last look
     std::int64_t m_tickNs = 0;
     OverheadWindows m_overhead;
-    bool m_saidNoOverhead = false;
+    const char* m_saidBarredBy = nullptr;
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;
     std::uint64_t m_namesLeftOut = 0;

@@ -16,12 +16,12 @@ bool OverheadWindows::pauses(std::int64_t nowNs, const Job& job) noexcept {
     if (m_roundsLeft == 0) {
         return false;
     }
-    if (!job.maySwitch) {
-        m_gaveUp = true;
+    m_barredBy = job.bar.why;
+    if (m_barredBy != nullptr && job.bar.isLasting) {
         m_roundsLeft = 0;
         return false;
     }
-    if (job.execs != m_execs || job.isCapturing) {
+    if (job.execs != m_execs || job.isCapturing || m_barredBy != nullptr) {
         m_execs = job.execs;
         m_changedNs = nowNs;
         if (m_isOff) { // what comes now is to be recorded

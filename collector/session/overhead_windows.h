@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "collector/session/hooks.h"
+
 #include <cstdint>
 
 namespace gd::session {
@@ -22,20 +24,20 @@ public:
         std::uint64_t execs; ///< instantiated so far
         std::uint64_t replays;
         bool isCapturing;
-        bool maySwitch; ///< kinds of activity may be switched now
+        SwitchBar bar; ///< why kinds of activity may not be switched now
     };
 
     /// Nanoseconds of a stretch as text; null, empty or anything else: none.
     void open(const char* text) noexcept;
     /// Whether device activity is to be off now.
     bool pauses(std::int64_t nowNs, const Job& job) noexcept;
-    /// It will not be off (any more), because it may not be switched.
-    bool gaveUp() const noexcept { return m_gaveUp; }
+    /// What keeps it from being measured, now or, when it is a lasting one, for good; null = nothing.
+    const char* barredBy() const noexcept { return m_barredBy; }
 
 private:
     std::int64_t m_lengthNs = 0;
     unsigned m_roundsLeft = 0;
-    bool m_gaveUp = false;
+    const char* m_barredBy = nullptr;
     bool m_isOff = false;
     std::uint64_t m_execs = 0;
     std::uint64_t m_replays = 0; ///< at the last look

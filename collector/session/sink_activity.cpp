@@ -209,8 +209,10 @@ void comm(gd_rt_life life, const gd_rt_comm& comm, raw::CommSource source) noexc
     ThreadState& thread = entry.thread();
     OpenCall* call = openCall(thread);
     const std::int64_t nowNs = monotonicNs();
-    if (life == GD_RT_CREATED) {
-        session.commSeen.store(true, std::memory_order_relaxed);
+    if (life == GD_RT_CREATED && !session.commSeen.exchange(true, std::memory_order_relaxed)) {
+        // A stretch without device activity ends now, not up to a tick later beside a communicator in use.
+        session.keeperWake.store(1, std::memory_order_release);
+        wakeAll(session.keeperWake);
     }
     raw::Comm record{};
     record.startNs = call != nullptr ? call->startNs : nowNs;

@@ -12,7 +12,7 @@ namespace {
 // A job that the collector looks at every 50 ms.
 struct Looked {
     OverheadWindows windows;
-    OverheadWindows::Job job{0, 0, false, true};
+    OverheadWindows::Job job{0, 0, false, {}};
     std::int64_t nowNs = 1'000'000'000;
     std::uint64_t replays = 7; ///< between two looks
     std::vector<std::int64_t> switches; ///< times at which it changed
@@ -44,7 +44,7 @@ TEST(OverheadWindows, AreFiveEarlyInTheRun) {
         EXPECT_EQ(looked.switches[i + 1] - looked.switches[i], (i % 2 == 0 ? 2 : 8) * kSecond);
     }
     EXPECT_FALSE(looked.isOff);
-    EXPECT_FALSE(looked.windows.gaveUp());
+    EXPECT_EQ(looked.windows.barredBy(), nullptr);
 }
 
 TEST(OverheadWindows, AreLongerWhereReplaysAreRare) {
@@ -91,13 +91,28 @@ TEST(OverheadWindows, GiveUpWhereNothingMayBeSwitched) {
     Looked looked("2000000000");
     looked.run(72 * kSecond);
     ASSERT_TRUE(looked.isOff);
-    looked.job.maySwitch = false;
+    looked.job.bar = {"a communicator", true};
     looked.run(kSecond);
     EXPECT_FALSE(looked.isOff);
-    EXPECT_TRUE(looked.windows.gaveUp());
-    looked.job.maySwitch = true;
+    EXPECT_STREQ(looked.windows.barredBy(), "a communicator");
+    looked.job.bar = {};
     looked.run(600 * kSecond);
+    EXPECT_EQ(looked.switches.size(), 4U) << "never again";
+    EXPECT_STREQ(looked.windows.barredBy(), "a communicator");
+}
+
+TEST(OverheadWindows, GoOnWhenWhatBarredThemIsGone) {
+    Looked looked("2000000000");
+    looked.run(61 * kSecond);
+    ASSERT_TRUE(looked.isOff);
+    looked.job.bar = {"an executable", false};
+    looked.run(60 * kSecond);
     EXPECT_FALSE(looked.isOff);
+    EXPECT_STREQ(looked.windows.barredBy(), "an executable");
+    looked.job.bar = {};
+    looked.run(600 * kSecond);
+    EXPECT_EQ(looked.windows.barredBy(), nullptr);
+    EXPECT_EQ(looked.switches.size(), 2U + 10U) << "the one cut short does not count";
 }
 
 TEST(OverheadWindows, WithoutALengthThereAreNone) {
@@ -105,7 +120,7 @@ TEST(OverheadWindows, WithoutALengthThereAreNone) {
         Looked looked(text);
         looked.run(200 * kSecond);
         EXPECT_TRUE(looked.switches.empty());
-        EXPECT_FALSE(looked.windows.gaveUp());
+        EXPECT_EQ(looked.windows.barredBy(), nullptr);
     }
 }
 
