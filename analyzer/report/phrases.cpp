@@ -59,6 +59,17 @@ std::string severityCount(const Report& report, rules::Severity severity, std::s
     return count == 0 ? std::string() : plural(count, noun);
 }
 
+// Twice the standard error of a ratio of two medians, from the middle halves, as if durations were normal:
+// their deviation is 0.741 of the middle half, that of a median of n of them 1.253 / sqrt(n) of it.
+double uncertaintyOf(const Overhead& overhead) {
+    const auto relative = [](const Overhead::Side& side) {
+        const auto width = static_cast<double>(side.highNs - side.lowNs);
+        return 1.253 * 0.741 * width
+            / (static_cast<double>(side.medianNs) * std::sqrt(static_cast<double>(side.steps)));
+    };
+    return 2 * *overhead.ratio * std::hypot(relative(overhead.recorded), relative(overhead.bare));
+}
+
 } // namespace
 
 std::string plural(std::int64_t count, std::string_view noun) {
@@ -211,9 +222,9 @@ std::string overheadText(const Report& report) {
         return fmt::format("{} in {} (half of them {} to {})", base::formatDuration(s.medianNs),
             plural(s.steps, "step"), base::formatDuration(s.lowNs), base::formatDuration(s.highNs));
     };
-    return fmt::format("Overhead of recording, measured in this run{}: {:+.2f} % of the step time; median "
-                       "with recording {}, {} {}.",
-        who, (*overhead.ratio - 1) * 100, side(overhead.recorded),
+    return fmt::format("Overhead of recording, measured in this run{}: {:+.2f} ± {:.2f} % of the step time; "
+                       "median with recording {}, {} {}.",
+        who, (*overhead.ratio - 1) * 100, uncertaintyOf(overhead) * 100, side(overhead.recorded),
         overhead.historyOnly ? "with the history alone" : "without", side(overhead.bare));
 }
 

@@ -277,4 +277,13 @@ TEST(GithubReport, SaysThatThereIsNothing) {
     EXPECT_EQ(writeGithub(Report{}), "::notice title=GraphDoctor::No findings in \n");
 }
 
+TEST(TextReport, SaysHowSureTheOverheadIs) {
+    Report report = sampleReport("words");
+    report.overhead.ratio = 1.02;
+    report.overhead.recorded = {100, 1'020'000, 1'010'000, 1'030'000};
+    report.overhead.bare = {25, 1'000'000, 990'000, 1'010'000};
+    // 2 * 1.02 * 0.9285 * sqrt((0.02 / 1.02 / 10)^2 + (0.02 / 5)^2)
+    EXPECT_THAT(writeText(report, {}), HasSubstr(": +2.00 ± 0.84 % of the"));
+}
+
 } // namespace
