@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 
 namespace gd::cli {
 namespace {
@@ -58,6 +60,7 @@ Result<int> compareTraces(const Wish& wish) {
     GD_TRY_ASSIGN(const auto percent, percentOf(wish.failOn));
     if (!wish.output.empty()) {
         GD_TRY(run::checkReportTarget(wish.output));
+        GD_TRY(checkNotInput(wish.output, {wish.base, wish.fresh}));
     }
     GD_TRY_ASSIGN(const auto set, loadAllRules(wish.judge.ruleFolders));
     GD_TRY_ASSIGN(auto baseTrace, openTrace(wish.base));
@@ -101,7 +104,13 @@ int cmdCompare(const Arguments& arguments) {
         ->type_name("FILE");
     app.add_option("--threshold", wish.threshold,
            "differences below this many percent count as none; at most the PERCENT of --fail-on")
-        ->check(CLI::Range(0.0, 1000.0))
+        ->check(CLI::Range(0.0, 1000.0)
+            & CLI::Validator(
+                [](std::string& text) {
+                    return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is not a number"
+                                                                          : std::string();
+                },
+                "", ""))
         ->type_name("PERCENT")
         ->capture_default_str();
     app.add_option("--fail-on", wish.failOn,

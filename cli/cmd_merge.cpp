@@ -2,6 +2,7 @@
 #include "analyzer/facts/facts.h"
 #include "analyzer/store/join.h"
 #include "cli/common.h"
+#include "cli/run/output_name.h"
 
 namespace gd::cli {
 namespace {
@@ -20,6 +21,8 @@ struct Wish {
 Result<int> merge(const Wish& wish) {
     if (wish.traces.size() < 2)
         return fail(ErrorCode::usage, "two traces or more are expected, not {}", wish.traces.size());
+    GD_TRY(checkNotInput(wish.output, wish.traces));
+    GD_TRY(run::checkWritable(wish.output, wish.replace));
     store::JoinOptions options;
     options.replace = wish.replace;
     const std::vector<std::filesystem::path> parts(wish.traces.begin(), wish.traces.end());

@@ -40,6 +40,7 @@ Result<int> reportOn(Wish& wish) {
     }
     if (!wish.output.empty()) {
         GD_TRY(run::checkReportTarget(wish.output));
+        GD_TRY(checkNotInput(wish.output, wish.traces));
     }
     GD_TRY_ASSIGN(const report::Report report, judge(wish.traces[0], wish.judge));
     report::WriteOptions options;

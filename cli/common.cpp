@@ -116,6 +116,16 @@ Result<void> writeTo(const std::string& path, int flags, std::string_view text) 
 
 } // namespace
 
+Result<void> checkNotInput(const std::string& output, const std::vector<std::string>& inputs) {
+    std::error_code error;
+    for (const std::string& input : inputs) {
+        if (std::filesystem::equivalent(output, input, error))
+            return fail(
+                ErrorCode::usage, "{} is to be read and to be written; another file is expected", output);
+    }
+    return {};
+}
+
 Result<void> writeFile(const std::string& path, std::string_view text) {
     std::error_code error;
     const auto status = std::filesystem::status(path, error);

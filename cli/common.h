@@ -34,6 +34,8 @@ void describe(CLI::App& app, std::string_view name, std::string_view summary, st
 bool print(std::string_view command, std::string_view text);
 // Whether the reader of stdout has gone: there is no use in writing more.
 bool readerLeft();
+// Fails when the file to write is one of those that are read.
+Result<void> checkNotInput(const std::string& output, const std::vector<std::string>& inputs);
 // Writes a whole file or nothing: to a temporary name in its folder, then renamed.
 Result<void> writeFile(const std::string& path, std::string_view text);
 

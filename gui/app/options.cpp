@@ -4,6 +4,7 @@
 #include "analyzer/base/time.h"
 
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 namespace gd::gui {
@@ -64,6 +65,21 @@ Result<void> parseSize(const std::string& text, Options& options) {
     return {};
 }
 
+// Renaming onto a device, a pipe or a trace would take it away from everybody.
+Result<void> checkPicture(const Options& options) {
+    std::error_code error;
+    const auto status = std::filesystem::status(options.screenshot, error);
+    if (options.screenshot.empty() || !std::filesystem::exists(status))
+        return {};
+    if (!std::filesystem::is_regular_file(status))
+        return fail(ErrorCode::io, "{} is not a regular file; a picture needs one", options.screenshot);
+    for (const std::string& trace : options.traces) {
+        if (std::filesystem::equivalent(options.screenshot, trace, error))
+            return fail(ErrorCode::usage, "--screenshot {} is the trace itself", options.screenshot);
+    }
+    return {};
+}
+
 } // namespace
 
 Result<Options> parseOptions(const std::vector<std::string>& arguments) {
@@ -96,6 +112,8 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
             return fail(ErrorCode::usage, "{} needs a value", name);
         const std::string value = equals == std::string::npos ? arguments[++i] : argument.substr(equals + 1);
         if (name == "--screenshot") {
+            if (value.empty())
+                return fail(ErrorCode::usage, "--screenshot needs the name of a file");
             options.screenshot = value;
         } else if (name == "--theme") {
             if (value != "light" && value != "dark")
@@ -112,6 +130,7 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
     }
     if (!options.screenshot.empty() && options.traces.empty())
         return fail(ErrorCode::usage, "--screenshot needs a trace");
+    GD_TRY(checkPicture(options));
     if (options.compare && options.traces.size() != 2)
         return fail(
             ErrorCode::usage, "--compare needs two traces, BASE and NEW, not {}", options.traces.size());

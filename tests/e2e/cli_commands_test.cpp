@@ -163,6 +163,20 @@ TEST_F(Commands, MergeRefusesWhatIsNotOneJob) {
     EXPECT_FALSE(fs::exists(out));
 }
 
+TEST_F(Commands, AnOutputThatIsReadTooOrIsNoRegularFileIsLeftAlone) {
+    const std::string copy = s_shop->file("copy.gdt");
+    fs::copy_file(trace(), copy, fs::copy_options::overwrite_existing);
+    const std::string pipe = s_shop->file("merge.pipe");
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    expectRefusal(call({"report", copy, "-o", copy}), 2, "to be read and to be written");
+    expectRefusal(call({"compare", trace(), copy, "-o", copy}), 2, "to be read and to be written");
+    expectRefusal(call({"merge", trace(), copy, "-o", copy, "--force"}), 2, "to be read and to be written");
+    expectRefusal(call({"merge", trace(), copy, "-o", pipe, "--force"}), 3, "not a regular file");
+    expectRefusal(call({"compare", trace(), copy, "--threshold", "nan"}), 2, "not a number");
+    EXPECT_EQ(fs::file_size(copy), fs::file_size(trace()));
+    EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
 TEST_F(Commands, BadSpoolsAreOneSentenceAndStatus3) {
     fs::create_directory(s_shop->path("nothing"));
     expectRefusal(call({"import", s_shop->file("nothing"), "-o", s_shop->file("n.gdt")}), 3, "nothing");

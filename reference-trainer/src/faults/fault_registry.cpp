@@ -14,7 +14,7 @@ template <class Number> std::optional<Number> parseNumber(std::string_view text)
     Number value{};
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc{} || rest != end || value < 0) {
+    if (error != std::errc{} || rest != end || !(value >= 0)) { // and not NaN
         return std::nullopt;
     }
     return value;

@@ -3,17 +3,13 @@
 
 #include "comm/shm_communicator.h"
 #include "kernels/optimizer.h"
+#include "train/option_range.h"
 
 #include <CLI/CLI.hpp>
 
 namespace gdt::train {
 
 namespace {
-
-// The range is in the message of a wrong value; in --help it would only be noise.
-template <class Number> CLI::Validator within(Number least, Number most) {
-    return CLI::Range(least, most).description("");
-}
 
 void addModelOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     const auto positive = within(std::int64_t{1}, std::int64_t{1} << 24);

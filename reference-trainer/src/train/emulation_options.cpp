@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/emulation_options.h"
 
+#include "train/option_range.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace gdt::train {
-
-namespace {
-
-// The range is in the message of a wrong value; in --help it would only be noise.
-template <class Number> CLI::Validator within(Number least, Number most) {
-    return CLI::Range(least, most).description("");
-}
-
-} // namespace
 
 void EmulationOptions::add(CLI::App& app, RunConfig& config) {
     const char* group = "Emulation (labelled EMULATED and MODELLED in everything that the run says)";

@@ -47,7 +47,7 @@ TEST(TrainerProgram, WrongArgumentsGiveOneSentenceAndStatusTwo) {
              "--fault rank-divergent-capture", "--fault ring-send-recv-order",
              "--pp 2 --micro-batches 1 --fault pp-unfused-p2p", "--comm model",
              "--comm model --dp 2 --as-rank 2", "--comm model --dp 2 --save x", "--host-stalls 0.1 0",
-             "--comm-within-node 5 0"}) {
+             "--comm-within-node 5 0", "--lr nan", "--host-op-overhead-us nan", "--fault graph-leak:nan"}) {
         const Outcome outcome = run(arguments);
         EXPECT_EQ(outcome.status, 2) << arguments;
         EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
