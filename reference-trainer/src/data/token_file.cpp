@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/token_file.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +21,11 @@ bool readAll(const std::string& path, std::vector<unsigned char>& bytes, std::st
     const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
     if (file == nullptr) {
         problem = path + " cannot be read: " + std::strerror(errno);
+        return false;
+    }
+    struct stat info = {};
+    if (fstat(fileno(file.get()), &info) == 0 && S_ISCHR(info.st_mode)) {
+        problem = path + " is a device, which may never end; a file is expected";
         return false;
     }
     std::vector<unsigned char> piece(std::size_t{1} << 20);

@@ -39,6 +39,7 @@ struct Told {
     std::vector<std::pair<gd_rt_life, gd_rt_edge>> edges;
     std::vector<std::pair<gd_rt_life, gd_rt_exec>> execs;
     std::vector<NodeParams> params;
+    std::vector<std::pair<gd_rt_node_params, std::uint64_t>> launches; // outside graphs, with their stream
     std::vector<gd_rt_memory> allocs, frees;
     std::vector<gd_rt_activity> activities;
     std::vector<std::pair<gd_rt_life, gd_rt_comm>> comms;
@@ -81,6 +82,9 @@ gd_rt_table makeTable() {
     table.comm_op = [](const gd_rt_comm_op* op) { add(g_told->commOps, *op); };
     table.range = [](const gd_rt_range* range) {
         add(g_told->ranges, std::to_string(range->op) + (range->name != nullptr ? range->name : ""));
+    };
+    table.launch = [](const gd_rt_node_params* params, std::uint64_t stream) {
+        add(g_told->launches, *params, stream);
     };
     table.activity_wanted = [] { return g_told->wanted; };
     return table;
@@ -205,6 +209,8 @@ TEST_F(ToolReport, ActivityLinksToItsCall) {
     ASSERT_EQ(t.stream.launch<AppendDigit>({}, {t.number, 7}), Status::Success);
     ASSERT_EQ(exec.launch(t.stream), Status::Success);
     ASSERT_EQ(t.stream.synchronize(), Status::Success);
+    ASSERT_EQ(told.launches.size(), 1U); // the one that ran at once, not the captured one
+    EXPECT_EQ(told.launches[0].first.node, 0U);
     ASSERT_EQ(told.activities.size(), 3U);
     const gd_rt_activity& kernel = told.activities[0];
     const gd_rt_activity& replay = told.activities[1];

@@ -243,7 +243,7 @@ TEST(Data, WhatCannotBeUsedIsNamedWithItsPlace) {
     std::ofstream(folder.path() / "odd") << std::string(101, 'a');
     for (const auto& [arguments, words] :
         std::map<std::string, std::string>{{"--data missing", "missing cannot be read: No such file"},
-            {"--data .", "cannot be read: Is a directory"},
+            {"--data .", "cannot be read: Is a directory"}, {"--data /dev/zero", "/dev/zero is a device"},
             {"--data short", "short has 3 tokens; a sequence and the token after it need 65"},
             {"--data odd --data-format uint16 --padded-vocab 100 --dp 2", "no whole number of tokens"},
             {"--data odd --seq-len 8 --data-format bytes --padded-vocab 300", ""},

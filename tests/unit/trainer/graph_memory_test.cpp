@@ -33,7 +33,7 @@ protected:
 
     Status open(std::optional<std::size_t> limit, bool keyByMicroBatch = false) {
         const auto schedule = pipeline::makeSchedule({pipeline::ScheduleKind::OneFOneB, 2, 1, 4}).stages[0];
-        return m_memory.open(m_device, m_plan, schedule, 2, {limit, 0, 10 * kMiB, keyByMicroBatch});
+        return m_memory.open(m_device, m_plan, schedule, 2, {limit, 1, 0, 10 * kMiB, keyByMicroBatch});
     }
 
     static GraphKey passKey(std::int64_t slot) {
