@@ -58,6 +58,10 @@ struct RingHeader {
     std::uint32_t
         historyFull; ///< 1: the history took its share of the size limit, later chunks of it were dropped
     char segmentPath[3072]; ///< the segment file of this ring, 0-terminated
+    /// The last ControlPage::flushRequest of which nothing is left in the ring: every record that was
+    /// appended before it is in the segment. Atomic; collectors before it existed leave it 0.
+    std::uint32_t flushed;
+    std::uint32_t reserved;
 };
 static_assert(sizeof(RingHeader) <= 4096);
 

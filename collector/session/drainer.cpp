@@ -106,21 +106,48 @@ void Drainer::loop() noexcept {
             pollNs *= 2;
         }
         const std::int64_t nowNs = monotonicNs();
-        const std::uint32_t flush = m_session.flushWanted.load(std::memory_order_acquire);
-        const bool flushNow = flush != m_flushSeen;
-        if (flushNow || nowNs >= nextHousekeepingNs) {
-            m_flushSeen = flush;
+        if (nowNs >= nextHousekeepingNs) {
             nextHousekeepingNs = nowNs + kHousekeepingNs;
-            reclaimIdle(nowNs, flushNow);
+            reclaimIdle(nowNs, false);
             noteLosses(nowNs);
-            if (flushNow) {
-                ring.sealHistory();
-                ring.sealSlices();
-                continue;
-            }
         }
-        sleepOn(ring.wakeWord(), pollNs);
+        if (beginFlush(nowNs)) {
+            continue;
+        }
+        endFlush(nowNs);
+        sleepOn(ring.wakeWord(), m_isFlushing ? kPollNs : pollNs);
     }
+}
+
+// True: what is to be flushed has just been handed over.
+bool Drainer::beginFlush(std::int64_t nowNs) noexcept {
+    const std::uint32_t wanted = m_session.flushWanted.load(std::memory_order_acquire);
+    if (wanted == m_flushSeen) {
+        return false;
+    }
+    m_flushSeen = wanted;
+    m_isFlushing = true;
+    noteLosses(nowNs);
+    // In this order: all that was begun before the mark is then handed over, or asked for.
+    Ring& ring = m_session.ring;
+    m_flushMark = ring.mark();
+    ring.sealHistory();
+    ring.sealSlices();
+    reclaimIdle(nowNs, true);
+    return true;
+}
+
+// Some of it may be with a thread that was inside the collector, or before a writer's commit.
+void Drainer::endFlush(std::int64_t nowNs) noexcept {
+    if (!m_isFlushing) {
+        return;
+    }
+    if (m_session.ring.holdsBefore(m_flushMark)) {
+        reclaimIdle(nowNs, false);
+        return;
+    }
+    m_isFlushing = false;
+    std::atomic_ref(m_session.ring.header().flushed).store(m_flushSeen, std::memory_order_release);
 }
 
 unsigned Drainer::drainOnce() noexcept {
@@ -266,7 +293,7 @@ void Drainer::reclaimIdle(std::int64_t nowNs, bool all) noexcept {
          thread = thread->next.load(std::memory_order_acquire)) {
         ThreadLane& lane = thread->lane;
         const ChunkHeader* chunk = lane.chunk.load(std::memory_order_acquire);
-        if (chunk == nullptr || lane.revoked.load(std::memory_order_relaxed) != 0) {
+        if (chunk == nullptr) {
             continue;
         }
         // Only a hint: the chunk may change hands meanwhile, then another idle time starts.
@@ -277,7 +304,8 @@ void Drainer::reclaimIdle(std::int64_t nowNs, bool all) noexcept {
             lane.seenUsedBytes = used;
             lane.seenSinceNs = nowNs;
         }
-        if (all || nowNs - lane.seenSinceNs > kIdleAfterNs) {
+        const bool isAsked = lane.revoked.load(std::memory_order_relaxed) != 0;
+        if (all || isAsked || nowNs - lane.seenSinceNs > kIdleAfterNs) {
             m_session.ring.reclaim(lane, &fenceAllThreads);
         }
     }

@@ -13,7 +13,8 @@ namespace gd::session {
 class Drainer {
 public:
     explicit Drainer(SessionState& session) noexcept
-        : m_session(session) { }
+        : m_session(session)
+        , m_flushSeen(session.flushWanted.load(std::memory_order_relaxed)) { }
     /// Starts the thread; false when the kernel refuses one.
     bool start() noexcept;
     /// One pass over the pool, for tests and for the thread itself. Returns how many chunks were written.
@@ -29,12 +30,16 @@ private:
     bool isHistoryFull(std::uint64_t bytes) noexcept;
     void sayFirstRemoval() noexcept;
     void reclaimIdle(std::int64_t nowNs, bool all) noexcept;
+    bool beginFlush(std::int64_t nowNs) noexcept;
+    void endFlush(std::int64_t nowNs) noexcept;
     void noteLosses(std::int64_t nowNs) noexcept;
 
     SessionState& m_session;
     std::uint32_t m_committedBytes[raw::kMaxRingChunks] = {}; ///< history chunks: verified so far
     std::uint64_t m_losses[2] = {};
-    std::uint32_t m_flushSeen = 0;
+    std::uint32_t m_flushSeen;
+    bool m_isFlushing = false; ///< what was begun before m_flushMark is not all written yet
+    Ring::Mark m_flushMark{};
     std::uint32_t m_full[raw::kMaxRingChunks] = {}; ///< scratch of one pass
     bool m_saidRemoval = false;
 };

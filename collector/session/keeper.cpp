@@ -46,9 +46,11 @@ void* Keeper::run(void* self) noexcept {
 }
 
 void Keeper::loop() noexcept {
+    m_session.keeperTid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     m_tickNs = tickNs();
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
+    m_flush = m_session.flushWanted.load(std::memory_order_relaxed);
     m_wanted = m_session.wantedLevel;
     m_session.levelWithoutPause.store(m_level, std::memory_order_relaxed);
     m_overhead.open(std::getenv(raw::kEnvOverhead));
@@ -74,6 +76,10 @@ void Keeper::loop() noexcept {
     wakeAll(m_session.introduced);
     for (unsigned tick = 1;; ++tick) {
         greetSources(false);
+        if (tick == 1) {
+            m_session.greeted.store(1, std::memory_order_release);
+            wakeAll(m_session.greeted);
+        }
         rest();
         if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
             continue;
@@ -204,7 +210,7 @@ void Keeper::pollControlPage() noexcept {
             }
         }
         m_session.framework.flushes.fetch_add(1, std::memory_order_relaxed);
-        m_session.flushWanted.fetch_add(1, std::memory_order_release);
+        m_session.flushWanted.store(flush, std::memory_order_release);
     }
 }
 

@@ -3,6 +3,7 @@
 // signal): nothing depends on it.
 #include "collector/raw/records_process.h"
 #include "collector/session/session.h"
+#include "collector/session/system.h"
 
 namespace gd::session {
 
@@ -13,6 +14,9 @@ __attribute__((destructor)) void noteExit() {
     if (session == nullptr) {
         return;
     }
+    // A process of milliseconds says as much about itself as any other.
+    constexpr std::int64_t kLongestNs = 100'000'000;
+    awaitThread(session->greeted, session->keeperTid, kLongestNs);
     raw::ProcessEnd record{};
     record.timeNs = monotonicNs();
     session->ring.appendHistory(record);

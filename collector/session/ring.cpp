@@ -121,10 +121,12 @@ std::uint32_t Ring::claimFresh() noexcept {
     if (index >= m_chunkCount) {
         return kNone;
     }
-    // Where the job has closed the descriptor, the mapping itself can be asked for memory (Linux 5.14).
-    const bool hasMemory = m_file.holdsFor(m_fd)
-        ? allocate(m_fd, raw::kRingHeaderBytes + index * std::uint64_t{raw::kChunkBytes}, raw::kChunkBytes)
-        : madvise(chunkAt(index), raw::kChunkBytes, kPopulateWrite) == 0;
+    // The mapping itself first: the job may have closed the descriptor, or be closing it just now. Linux
+    // before 5.14 cannot do that.
+    const bool hasMemory = madvise(chunkAt(index), raw::kChunkBytes, kPopulateWrite) == 0
+        || (errno == EINVAL && m_file.holdsFor(m_fd)
+            && allocate(
+                m_fd, raw::kRingHeaderBytes + index * std::uint64_t{raw::kChunkBytes}, raw::kChunkBytes));
     if (!hasMemory) {
         m_outOfMemory.store(true, std::memory_order_relaxed);
         return kNone;
@@ -331,6 +333,9 @@ bool Ring::reclaim(ThreadLane& lane, bool (*fenceAll)() noexcept) noexcept {
         return false;
     }
     SpinGuard guard(lane.lock);
+    if (lane.revoked.load(std::memory_order_relaxed) == 0) {
+        return true; // the owner was changing its chunk just then, and may be storing into the new one
+    }
     // After the fence a thread that was not busy sees `revoked` in its next append and waits for this lock
     // there.
     if (lane.busy.load(std::memory_order_acquire) != 0) {
@@ -353,6 +358,26 @@ void Ring::sealSlices() noexcept {
     if (slicesDone(index)) {
         setState(index, ChunkState::Full);
     }
+}
+
+Ring::Mark Ring::mark() const noexcept {
+    return {{m_chunkSequence[0].load(std::memory_order_acquire),
+        m_chunkSequence[1].load(std::memory_order_acquire)}};
+}
+
+bool Ring::holdsBefore(const Mark& mark) noexcept {
+    for (std::uint32_t i = 0; i < m_chunkCount; ++i) {
+        if (std::atomic_ref(m_slots[i].state).load(std::memory_order_acquire)
+            == static_cast<std::uint32_t>(ChunkState::Free)) {
+            continue;
+        }
+        SpinGuard guard(m_sliceLock); // a chunk of slices is Filling before its first slice has a header
+        const auto* first = reinterpret_cast<const ChunkHeader*>(chunkAt(i));
+        if (first->chunkSequence < mark.begun[first->lane & 1]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // History lane. The cursor of a chunk is one word: records handed out << 32 | bytes handed out. One fetch_add

@@ -93,12 +93,19 @@ public:
     /// The owner gives its chunk or slice up (thread exit).
     void release(ThreadLane& lane) noexcept;
     /// The drainer takes the chunk of an idle or asked thread. False: the thread is inside the collector just
-    /// now and will hand the chunk over itself at its next record. `fenceAll` must make every thread's
-    /// earlier stores visible (membarrier); without it only asking is possible.
+    /// now; it will hand the chunk over itself at its next record, or a later call takes it. `fenceAll` must
+    /// make every thread's earlier stores visible (membarrier); without it only asking is possible.
     bool reclaim(ThreadLane& lane, bool (*fenceAll)() noexcept) noexcept;
     /// Hands the current shared chunks to the drainer, even when they are not full.
     void sealHistory() noexcept;
     void sealSlices() noexcept;
+    /// Chunks and slices begun so far, by Lane.
+    struct Mark {
+        std::uint64_t begun[2];
+    };
+    Mark mark() const noexcept;
+    /// Whether something that was begun before `mark` is still in the pool. For the drainer's thread.
+    bool holdsBefore(const Mark& mark) noexcept;
 
     // For the drainer.
     std::uint32_t chunkCount() const noexcept { return m_chunkCount; }

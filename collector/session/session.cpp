@@ -151,6 +151,11 @@ SessionState* openSession() noexcept {
     if (control != nullptr) {
         auto& generation = const_cast<std::uint32_t&>(control->generation);
         session->firstGeneration = std::atomic_ref(generation).load(std::memory_order_acquire);
+        // There is nothing yet that an earlier request could want.
+        auto& request = const_cast<std::uint32_t&>(control->flushRequest);
+        const std::uint32_t flushed = std::atomic_ref(request).load(std::memory_order_relaxed);
+        session->flushWanted.store(flushed, std::memory_order_relaxed);
+        std::atomic_ref(session->ring.header().flushed).store(flushed, std::memory_order_release);
     }
     const std::int64_t runStartNs = control != nullptr ? control->startNs : 0;
     session->window.open(getenv(raw::kEnvWindow), runStartNs != 0 ? runStartNs : session->identity.startNs);
@@ -171,16 +176,10 @@ SessionState* openSession() noexcept {
 }
 
 /// Waits for the keeper to record the loaded modules and what is looked at. Without them a process that ends
-/// within milliseconds could not be judged, and its stacks would have no names. The keeper needs nothing
-/// that this thread may hold, but may be kept from running.
+/// within milliseconds could not be judged, and its stacks would have no names.
 void awaitIntroduction(SessionState& session) noexcept {
     constexpr std::int64_t kLongestNs = 200'000'000;
-    const std::int64_t endNs = monotonicNs() + kLongestNs;
-    for (std::int64_t leftNs = kLongestNs;
-         session.introduced.load(std::memory_order_acquire) == 0 && leftNs > 0;
-         leftNs = endNs - monotonicNs()) {
-        waitWhile(session.introduced, 0, leftNs);
-    }
+    awaitThread(session.introduced, session.keeperTid, kLongestNs);
 }
 
 /// The session of this process, opened now when this is the first record.
@@ -207,7 +206,10 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
     // Another thread opens: that takes a millisecond or two, and a first record lost here could be a
     // capture's begin.
     constexpr int kMaxWaits = 2000;
-    for (int i = 0; i < kMaxWaits && page.word.load(std::memory_order_acquire) == kWordUnknown; ++i) {
+    constexpr int kMaxWaitsWhileBusy = 20'000;
+    for (int i = 0; page.word.load(std::memory_order_acquire) == kWordUnknown
+         && (i < kMaxWaits || (i < kMaxWaitsWhileBusy && isRunnable(opener)));
+         ++i) {
         const timespec pause{0, 500'000};
         nanosleep(&pause, nullptr);
     }

@@ -130,9 +130,11 @@ struct SessionState {
 
     std::atomic<ThreadState*> threads{nullptr};
     std::atomic<std::uint32_t> nextThread{1};
+    std::atomic<std::uint32_t> keeperTid{0}; ///< of the collector's own thread, 0 = it has not begun
     std::atomic<std::uint32_t> introduced{0}; ///< 1: modules and coverage known at the open are recorded
+    std::atomic<std::uint32_t> greeted{0}; ///< 1: every source there was at the open knows level and window
     std::atomic<std::uint32_t> stopped{0}; ///< writing failed: nothing is collected any more
-    std::atomic<std::uint32_t> flushWanted{0}; ///< generation of flush requests, for the drainer
+    std::atomic<std::uint32_t> flushWanted{0}; ///< ControlPage::flushRequest to follow, for the drainer
     std::atomic<const raw::ControlPage*> control{nullptr};
     raw::RecordingLevel wantedLevel = raw::RecordingLevel::Off; ///< inside the window, at the open
     raw::RecordingLevel firstLevel = raw::RecordingLevel::Off; ///< in force from the open on

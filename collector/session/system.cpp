@@ -73,6 +73,15 @@ std::uint64_t randomNumber() noexcept {
     return number == 0 ? 1 : number;
 }
 
+bool isRunnable(std::uint32_t tid) noexcept {
+    char path[64];
+    char stat[512];
+    formatInto(path, "/proc/self/task/", decimal(tid), "/stat");
+    readFile(path, stat, sizeof stat);
+    const char* nameEnd = std::strrchr(stat, ')'); // the name itself may hold anything
+    return nameEnd != nullptr && nameEnd[1] == ' ' && (nameEnd[2] == 'R' || nameEnd[2] == 'D');
+}
+
 bool ensurePrivateFolder(const char* path) noexcept {
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         return false;
@@ -111,6 +120,23 @@ void complain(std::string_view text) noexcept {
 void waitWhile(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t ns) noexcept {
     const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
     syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
+}
+
+void awaitThread(
+    std::atomic<std::uint32_t>& done, const std::atomic<std::uint32_t>& tid, std::int64_t ns) noexcept {
+    constexpr std::int64_t kLookNs = 20'000'000;
+    constexpr std::int64_t kLongestNs = 10'000'000'000;
+    constexpr int kSleepingLooks = 3; // in a row: one alone may be a short wait for a page or a lock
+    int sleeping = 0;
+    for (std::int64_t waitedNs = 0; waitedNs < ns || (sleeping < kSleepingLooks && waitedNs < kLongestNs);
+         waitedNs += kLookNs) {
+        if (done.load(std::memory_order_acquire) != 0) {
+            return;
+        }
+        waitWhile(done, 0, kLookNs);
+        const std::uint32_t thread = tid.load(std::memory_order_relaxed);
+        sleeping = thread == 0 || isRunnable(thread) ? 0 : sleeping + 1;
+    }
 }
 
 void wakeAll(std::atomic<std::uint32_t>& word) noexcept {

@@ -38,6 +38,15 @@ std::size_t readFile(const char* path, char* buffer, std::size_t capacity) noexc
 /// A 64-bit number that no other process has; never 0.
 std::uint64_t randomNumber() noexcept;
 
+/// Whether a thread of this process runs, or would if it got a processor, rather than waiting for something.
+/// False where /proc does not tell.
+bool isRunnable(std::uint32_t tid) noexcept;
+/// Waits until `done` is not 0, which a thread of ours sets and wakes. At most `ns` where that thread waits
+/// itself, perhaps for something that the caller holds; up to ten seconds where it only has no processor.
+/// `tid` is that thread, 0 = it has not begun.
+void awaitThread(
+    std::atomic<std::uint32_t>& done, const std::atomic<std::uint32_t>& tid, std::int64_t ns) noexcept;
+
 /// `path` is a folder of ours (owner = effective user, no access for others), created when it is missing.
 bool ensurePrivateFolder(const char* path) noexcept;
 

@@ -3,9 +3,7 @@
 
 #include "collector/raw/records_process.h"
 #include "collector/session/session.h"
-#include "collector/session/sink.h"
-#include "tests/support/raw_reader.h"
-#include "tests/support/spool_builder.h"
+#include "tests/unit/session/session_test_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,15 +55,7 @@ TEST(ProcessFacts, AreInTheSpool) {
     spool.setLevel(raw::RecordingLevel::Standard);
     ASSERT_EQ(spool.run([] {
         sink::fact("framework", "test");
-        // The collector's own thread writes the facts, then answers a level change.
-        for (int i = 0; i < 10'000 && currentSession()->strings.string("UNRELATED") != 0; ++i) {
-            const timespec pause{0, 1'000'000};
-            nanosleep(&pause, nullptr);
-            const auto& header = currentSession()->ring.header();
-            if (std::atomic_ref(const_cast<std::uint64_t&>(header.historyRecords)).load() > 60) {
-                break;
-            }
-        }
+        _exit(eventually([] { return currentSession()->introduced != 0; }) ? 0 : 1);
     }),
         0);
     const std::string segment = spool.segments().at(0);

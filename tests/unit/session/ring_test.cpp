@@ -197,6 +197,46 @@ TEST_F(RingTest, AnIdleThreadsChunkCanBeTakenAway) {
     EXPECT_EQ(found().events.at(1).size(), 1001u);
 }
 
+// The owner changed its chunk after it was asked and before the drainer looked: it may be storing into the
+// new one.
+TEST_F(RingTest, AChunkThatIsNewSinceTheOwnerWasAskedStays) {
+    static decltype(this) self = nullptr;
+    static ThreadLane* owner = nullptr;
+    ThreadLane lane;
+    lane.thread = 1;
+    self = this;
+    owner = &lane;
+    ASSERT_TRUE(mark(lane, 0));
+    const raw::ChunkHeader* before = lane.chunk;
+    EXPECT_TRUE(ring->reclaim(
+        lane, +[]() noexcept { return self->mark(*owner, 1); }));
+    EXPECT_NE(lane.chunk, before);
+    EXPECT_NE(lane.chunk, nullptr);
+    EXPECT_TRUE(mark(lane, 2));
+    EXPECT_EQ(found().events.at(1).size(), 3u);
+}
+
+TEST_F(RingTest, HoldsWhatWasBegunBeforeAMarkUntilItIsRecycled) {
+    ThreadLane lane;
+    lane.thread = 1;
+    raw::ProcessFact record{};
+    EXPECT_FALSE(ring->holdsBefore(ring->mark()));
+    ASSERT_TRUE(mark(lane, 0));
+    ASSERT_TRUE(ring->appendHistory(record));
+    const Ring::Mark both = ring->mark();
+    EXPECT_TRUE(ring->holdsBefore(both));
+    ring->sealHistory();
+    EXPECT_EQ(recycleFull(), 1u);
+    EXPECT_TRUE(ring->holdsBefore(both)) << "the slice";
+    ring->sealSlices();
+    ring->release(lane);
+    ASSERT_TRUE(mark(lane, 1));
+    ASSERT_TRUE(ring->appendHistory(record));
+    EXPECT_EQ(recycleFull(), 1u);
+    EXPECT_FALSE(ring->holdsBefore(both)) << "what came later does not count";
+    EXPECT_TRUE(ring->holdsBefore(ring->mark()));
+}
+
 TEST_F(RingTest, WithoutAFenceTheOwnerHandsOverAtItsNextRecord) {
     ThreadLane lane;
     lane.thread = 1;

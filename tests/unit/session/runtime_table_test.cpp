@@ -80,7 +80,7 @@ RawSpool recorded(SpoolBuilder& spool, const std::function<void()>& body) {
 
 /// Waits until the collector's own thread has written `count` coverage records.
 void waitForCoverage(const char* state) {
-    for (int i = 0; i < 10'000; ++i) {
+    for (int i = 0; i < 60'000; ++i) {
         const RawSpool now(currentSession()->identity.segmentPath, currentSession()->identity.ringPath);
         for (const raw::Coverage& coverage : now.historyOf<raw::Coverage>()) {
             if (coverage.source == static_cast<std::uint32_t>(raw::CoverageSource::node_activity)

@@ -25,6 +25,23 @@ namespace {
 using test::RawSpool;
 using test::SpoolBuilder;
 
+/// The last flush request of which this process has written everything.
+std::uint32_t flushed() {
+    return std::atomic_ref(currentSession()->ring.header().flushed).load();
+}
+
+/// First word of the first record in the chunk that takes the history just now.
+std::uint64_t* firstHistoryRecord() {
+    Ring& ring = currentSession()->ring;
+    for (std::uint32_t i = 0; i < ring.chunkCount(); ++i) {
+        if (std::atomic_ref(ring.slot(i).state).load() == static_cast<std::uint32_t>(raw::ChunkState::Filling)
+            && ring.slot(i).use == static_cast<std::uint32_t>(raw::ChunkUse::History)) {
+            return reinterpret_cast<std::uint64_t*>(ring.chunkAt(i) + sizeof(raw::ChunkHeader));
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 TEST(Session, NothingHappensWithoutASpool) {
@@ -288,25 +305,72 @@ TEST(Session, TheControlPageSwitchesRecordingOffAndOn) {
 TEST(Session, AFlushBringsEverythingIntoTheSegment) {
     SpoolBuilder spool;
     spool.setLevel(raw::RecordingLevel::Standard);
-    ASSERT_EQ(spool.run(
-                  [&spool] {
-                      call(GD_API_LAUNCH_KERNEL, 0, 1);
-                      sink::alloc(memoryAt(0x1000));
-                      spool.requestFlush();
-                      const raw::RingHeader& header = currentSession()->ring.header();
-                      if (!eventually([&header] {
-                              return std::atomic_ref(const_cast<std::uint64_t&>(header.eventRecords)).load()
-                                  >= 1;
-                          })) {
-                          _exit(1);
-                      }
-                  },
-                  SpoolBuilder::Ending::Kill)
-            & 0x7f,
-        SIGKILL);
+    ASSERT_EQ(spool.run([&spool] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        sink::alloc(memoryAt(0x1000));
+        spool.requestFlush();
+        _exit(eventually([] { return flushed() == 1; }) ? 0 : 1);
+    }),
+        0);
     const RawSpool raw(spool.segments().at(0), "");
     EXPECT_EQ(raw.eventsOf<raw::ApiCall>().size(), 1u);
     EXPECT_EQ(raw.historyOf<raw::Alloc>().size(), 1u);
+}
+
+TEST(Session, AFlushIsDoneOnlyWhenAWriterOfTheHistoryHasCommitted) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    ASSERT_EQ(spool.run([&spool] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        sink::alloc(memoryAt(0x1000));
+        std::uint64_t* first = firstHistoryRecord();
+        if (first == nullptr) {
+            _exit(1);
+        }
+        std::atomic_ref word(*first);
+        const std::uint64_t committed = word.load();
+        word.store((committed >> 32 << 32) | raw::kReservedRecordBit | (committed >> 16 & 0x7fff));
+        spool.requestFlush();
+        auto& written = currentSession()->ring.header().eventRecords;
+        if (!eventually([&written] { return std::atomic_ref(written).load() != 0; })) {
+            _exit(2);
+        }
+        if (flushed() != 0) {
+            _exit(3);
+        }
+        word.store(committed);
+        _exit(eventually([] { return flushed() == 1; }) ? 0 : 4);
+    }),
+        0);
+    EXPECT_EQ(RawSpool(spool.segments().at(0), "").historyOf<raw::Alloc>().size(), 1u);
+}
+
+TEST(Session, AFlushWaitsForAThreadInsideTheCollectorAndNotForItsNextRecord) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Standard);
+    ASSERT_EQ(spool.run([&spool] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        ThreadLane& lane = threadNow->lane;
+        lane.busy = 1;
+        spool.requestFlush();
+        if (!eventually([&lane] { return lane.revoked != 0; }) || flushed() != 0) {
+            _exit(1);
+        }
+        lane.busy = 0;
+        _exit(eventually([] { return flushed() == 1; }) ? 0 : 2);
+    }),
+        0);
+    EXPECT_EQ(RawSpool(spool.segments().at(0), "").eventsOf<raw::ApiCall>().size(), 1u);
+}
+
+TEST(Session, ARequestFromBeforeTheFirstRecordIsAlreadyFollowed) {
+    SpoolBuilder spool;
+    spool.requestFlush();
+    EXPECT_EQ(spool.run([] {
+        sink::alloc(memoryAt(0x1000));
+        _exit(flushed() == 1 ? 0 : 1);
+    }),
+        0);
 }
 
 TEST(Session, DropsAreCountedAndLeaveGapsOfTheirSize) {

@@ -42,9 +42,9 @@ inline test::RawSpool read(const test::SpoolBuilder& spool, std::size_t index = 
     return test::RawSpool(segment, test::SpoolBuilder::ringOf(segment));
 }
 
-/// Waits (in a child) until the collector's thread has done something, at most 10 s.
+/// Waits (in a child) until the collector's thread has done something, at least a minute before it gives up.
 template <class Condition> bool eventually(Condition condition) {
-    for (int i = 0; i < 10'000; ++i) {
+    for (int i = 0; i < 60'000; ++i) {
         if (condition()) {
             return true;
         }
