@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
+#include <vector>
 
 namespace gdt::comm {
 
@@ -63,6 +65,14 @@ public:
     /// The same number on all ranks, different for two communicators of one job.
     [[nodiscard]] virtual std::uint64_t hash() const = 0;
 
+    /// The line that queues the next operation, for messages: communicator.at().allReduce(...).
+    Communicator& at(std::source_location where = std::source_location::current()) {
+        m_where = where;
+        return *this;
+    }
+    /// What messages call it, and the members' ranks in the job.
+    virtual void identify(const std::string& /*name*/, const std::vector<int>& /*jobRanks*/) { }
+
     /// `receive` may be equal to `send`. On the host backend the result is combined in rank order,
     /// bit-identical on all ranks and runs.
     virtual runtime::Status allReduce(const void* send, void* receive, std::size_t count, DataType type,
@@ -105,6 +115,12 @@ public:
     virtual void abort() = 0;
     /// Empty while no operation failed; else one sentence that names rank, operation and peer.
     [[nodiscard]] virtual std::string error() const = 0;
+    /// The job has failed, which its user was told: from now on waiting for peers in vain ends the process,
+    /// with status 1 and without another word. Where operations end by themselves there is nothing to do.
+    virtual void leave() { }
+
+protected:
+    std::source_location m_where; ///< line 0: nobody said
 };
 
 } // namespace gdt::comm

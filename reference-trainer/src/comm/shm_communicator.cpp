@@ -212,7 +212,7 @@ std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::st
         segment.removeName();
         return give(nullptr, size == 0 && error.empty());
     }
-    const std::int64_t deadlineNs = monotonicNs() + options.timeoutNs;
+    const std::int64_t deadlineNs = monotonicNs() + options.startNs;
     const int leader = members.front().rank;
     if (rank != 0 && !segment.attach(cards[static_cast<std::size_t>(leader)].name)) {
         error = "rank " + std::to_string(m_endpoint->jobRank(leader)) + " of communicator " + options.name

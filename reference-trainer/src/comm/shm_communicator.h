@@ -14,7 +14,8 @@ struct ShmOptions {
     std::string name = "world";
     int rank = 0;
     int size = 1;
-    std::int64_t timeoutNs = 30'000'000'000;
+    std::int64_t startNs = 30'000'000'000; ///< until all ranks have come
+    std::int64_t timeoutNs = 30'000'000'000; ///< that an operation waits for others
     /// Bytes that one rank can publish at a time in a collective, and on the way to one peer; longer messages
     /// go in several rounds.
     std::size_t slotBytes = std::size_t{1} << 18;

@@ -56,7 +56,7 @@ bool meetInFolder(const ShmOptions& options, ShmSegment& segment, std::string& e
         return false;
     }
     const std::string file = options.folder + "/" + options.name + ".rendezvous";
-    const std::int64_t deadlineNs = monotonicNs() + options.timeoutNs;
+    const std::int64_t deadlineNs = monotonicNs() + options.startNs;
     if (options.rank == 0)
         return host(options, file, segment, deadlineNs, error);
     while (!segment.attach(readFile(file))) {

@@ -13,6 +13,7 @@ std::unique_ptr<Communicator> createWorld(const WorldOptions& options, std::stri
         nccl.rank = options.rank;
         nccl.size = options.size;
         nccl.gpu = options.gpu;
+        nccl.timeoutNs = options.timeoutNs;
         nccl.gpus = runtime::deviceCount(options.backend);
         return createNcclCommunicator(nccl, error);
     }
@@ -21,6 +22,7 @@ std::unique_ptr<Communicator> createWorld(const WorldOptions& options, std::stri
     shared.rank = options.rank;
     shared.size = options.size;
     shared.strict = options.strict;
+    shared.timeoutNs = options.timeoutNs;
     return createShmCommunicator(shared, error);
 }
 

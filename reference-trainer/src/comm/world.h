@@ -14,6 +14,7 @@ struct WorldOptions {
     int size = 1;
     bool strict = true; ///< host: see ShmOptions
     int gpu = 0; ///< CUDA: of this rank
+    std::int64_t timeoutNs = 30'000'000'000; ///< how long an operation may wait for other ranks
 };
 
 /// The communicator of all ranks of a job on one host: shared memory for the host backend, NCCL for CUDA. On

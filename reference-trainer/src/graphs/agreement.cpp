@@ -25,8 +25,8 @@ Status CommunicatorAgreement::open() {
 Status CommunicatorAgreement::count(double* refusals) {
     // Pageable memory: the first copy has read it and the second has written it when the call returns.
     GDT_TRY(m_stream.memcpyAsync(m_word, refusals, sizeof(double), CopyKind::HostToDevice));
-    GDT_TRY(
-        m_communicator.allReduce(m_word, m_word, 1, comm::DataType::Float64, comm::ReduceOp::Sum, m_stream));
+    GDT_TRY(m_communicator.at().allReduce(
+        m_word, m_word, 1, comm::DataType::Float64, comm::ReduceOp::Sum, m_stream));
     return m_stream.memcpyAsync(refusals, m_word, sizeof(double), CopyKind::DeviceToHost);
 }
 

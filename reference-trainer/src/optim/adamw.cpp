@@ -92,7 +92,7 @@ template <class T> Status AdamWOptimizer<T>::norm(runtime::Stream& stream) {
         GDT_TRY(addSquares(stream, replicated.first + replicated.count, m_layout.usedCount(), first));
     }
     if (m_ranks.norm != nullptr) {
-        GDT_TRY(m_ranks.norm->allReduce(&m_state->gradSquares, &m_state->gradSquares, 1,
+        GDT_TRY(m_ranks.norm->at().allReduce(&m_state->gradSquares, &m_state->gradSquares, 1,
             comm::DataType::Float64, comm::ReduceOp::Sum, stream));
     }
     return stream.template launch<kernels::ClipCoefficient>(
@@ -121,10 +121,11 @@ template <class T> Status AdamWOptimizer<T>::gatherShards(runtime::Stream& strea
     }
     const auto count = static_cast<std::size_t>(ownedCount());
     if (m_rounded != nullptr) {
-        return m_ranks.shards->allGather(
+        return m_ranks.shards->at().allGather(
             m_rounded + m_begin, m_rounded, count, parallel::wireType<T>(), stream);
     }
-    return m_ranks.shards->allGather(m_master + m_begin, m_master, count, parallel::wireType<Wide>(), stream);
+    return m_ranks.shards->at().allGather(
+        m_master + m_begin, m_master, count, parallel::wireType<Wide>(), stream);
 }
 
 template <class T> Status AdamWOptimizer<T>::updateScales(runtime::Stream& stream) {
@@ -134,7 +135,7 @@ template <class T> Status AdamWOptimizer<T>::updateScales(runtime::Stream& strea
     const auto count = static_cast<std::size_t>(m_scales.count);
     for (comm::Communicator* parts : m_ranks.tensorParts) {
         if (parts != nullptr) {
-            GDT_TRY(parts->allReduce(
+            GDT_TRY(parts->at().allReduce(
                 m_scales.amax, m_scales.amax, count, comm::DataType::Float32, comm::ReduceOp::Max, stream));
         }
     }

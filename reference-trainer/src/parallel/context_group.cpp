@@ -37,12 +37,12 @@ Status ContextGroup::exchange(Stream& stream, const T* out, T* in, std::int64_t 
     const auto elements = static_cast<std::size_t>(count);
     if (!grouped) {
         GDT_TRY(GDT_FAULT_SITE("ring-send-recv-order", "send",
-            communicator->send(out, elements, wireType<T>(), next(), stream)));
-        return communicator->receive(in, elements, wireType<T>(), previous(), stream);
+            communicator->at().send(out, elements, wireType<T>(), next(), stream)));
+        return communicator->at().receive(in, elements, wireType<T>(), previous(), stream);
     }
     GDT_TRY(communicator->groupStart());
-    GDT_TRY(communicator->send(out, elements, wireType<T>(), next(), stream));
-    GDT_TRY(communicator->receive(in, elements, wireType<T>(), previous(), stream));
+    GDT_TRY(communicator->at().send(out, elements, wireType<T>(), next(), stream));
+    GDT_TRY(communicator->at().receive(in, elements, wireType<T>(), previous(), stream));
     return communicator->groupEnd();
 }
 

@@ -13,7 +13,7 @@ void* GradientReduction::at(std::int64_t element) const {
 
 Status GradientReduction::sum(comm::Communicator& communicator, std::int64_t first, std::int64_t elements,
     runtime::Stream& stream) const {
-    return communicator.allReduce(
+    return communicator.at().allReduce(
         at(first), at(first), static_cast<std::size_t>(elements), type, comm::ReduceOp::Sum, stream);
 }
 
@@ -33,8 +33,8 @@ Status GradientReduction::issueReplicas(runtime::Stream& stream) const {
     }
     if (scatter) {
         const std::int64_t part = count / replicas->size();
-        return replicas->reduceScatter(gradients, at(part * replicas->rank()), static_cast<std::size_t>(part),
-            type, comm::ReduceOp::Sum, stream);
+        return replicas->at().reduceScatter(gradients, at(part * replicas->rank()),
+            static_cast<std::size_t>(part), type, comm::ReduceOp::Sum, stream);
     }
     const std::int64_t step = bucket > 0 ? bucket : count;
     for (std::int64_t first = 0; first < count; first += step) {
@@ -47,7 +47,7 @@ Status GradientReduction::issueLoss(runtime::Stream& stream) const {
     if (lossRanks == nullptr) {
         return Status::Success;
     }
-    return lossRanks->allReduce(loss, loss, 1, comm::DataType::Float64, comm::ReduceOp::Sum, stream);
+    return lossRanks->at().allReduce(loss, loss, 1, comm::DataType::Float64, comm::ReduceOp::Sum, stream);
 }
 
 Status GradientReduction::issue(runtime::Stream& stream) const {

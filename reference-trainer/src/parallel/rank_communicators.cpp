@@ -55,6 +55,9 @@ bool RankCommunicators::split(const ParallelState& ranks, bool tiesEmbedding, st
     for (const Purpose& purpose : purposes(ranks, tiesEmbedding)) {
         if (error.empty()) {
             purpose.to = world->split(purpose.color, ranks.rank(), error);
+            if (purpose.to != nullptr) {
+                purpose.to->identify(purpose.name, purpose.group);
+            }
         }
     }
     return error.empty();

@@ -16,21 +16,23 @@ template <class T>
 Status TensorGroup::allReduce(Stream& stream, T* data, std::int64_t count, comm::ReduceOp op) const {
     Stream* target = nullptr;
     GDT_TRY(queue(stream, target));
-    return communicator->allReduce(data, data, static_cast<std::size_t>(count), wireType<T>(), op, *target);
+    return communicator->at().allReduce(
+        data, data, static_cast<std::size_t>(count), wireType<T>(), op, *target);
 }
 
 template <class T>
 Status TensorGroup::gather(Stream& stream, const T* shard, T* whole, std::int64_t count) const {
     Stream* target = nullptr;
     GDT_TRY(queue(stream, target));
-    return communicator->allGather(shard, whole, static_cast<std::size_t>(count), wireType<T>(), *target);
+    return communicator->at().allGather(
+        shard, whole, static_cast<std::size_t>(count), wireType<T>(), *target);
 }
 
 template <class T>
 Status TensorGroup::scatter(Stream& stream, const T* whole, T* shard, std::int64_t count) const {
     Stream* target = nullptr;
     GDT_TRY(queue(stream, target));
-    return communicator->reduceScatter(
+    return communicator->at().reduceScatter(
         whole, shard, static_cast<std::size_t>(count), wireType<T>(), comm::ReduceOp::Sum, *target);
 }
 

@@ -154,6 +154,10 @@ void addParallelOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     app.add_option("--shm-strict", config.strictComm,
            "1: operations that do not fit together are named at once; 0: they hang, as on a GPU")
         ->group(group);
+    app.add_option("--comm-timeout", config.commTimeoutSeconds,
+           "Seconds that a rank waits for others before it says for what and ends")
+        ->group(group)
+        ->check(within(std::int64_t{1}, std::int64_t{86400}));
 }
 
 void addGraphOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {

@@ -125,15 +125,15 @@ template <class T> Status CycleRegion<T>::message(const Instruction& instruction
     switch (instruction.operation) {
     case Operation::SendForward:
         GDT_TRY(GDT_FAULT_SITE("pp-unfused-p2p", "send",
-            pipeline.send(m_parts.stage.output(instruction.chunk, instruction.slot), count, kType,
+            pipeline.at().send(m_parts.stage.output(instruction.chunk, instruction.slot), count, kType,
                 instruction.peer, pass.stream)));
         return Status::Success;
     case Operation::ReceiveForward:
-        return pipeline.receive(slot.input, count, kType, instruction.peer, pass.stream);
+        return pipeline.at().receive(slot.input, count, kType, instruction.peer, pass.stream);
     case Operation::SendBackward:
-        return pipeline.send(slot.gradient, count, kType, instruction.peer, pass.stream);
+        return pipeline.at().send(slot.gradient, count, kType, instruction.peer, pass.stream);
     case Operation::ReceiveBackward:
-        return pipeline.receive(slot.gradient, count, kType, instruction.peer, pass.stream);
+        return pipeline.at().receive(slot.gradient, count, kType, instruction.peer, pass.stream);
     default:
         return Status::InvalidValue;
     }

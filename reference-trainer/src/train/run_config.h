@@ -84,6 +84,7 @@ struct RunConfig {
     comm::NetworkModel network; ///< how much time
     std::vector<std::string> modelledGroups; ///< what stands for which communicator; set by runRank()
     bool strictComm = true; ///< operations that do not fit together fail at once instead of hanging
+    std::int64_t commTimeoutSeconds = 30; ///< how long an operation waits for other ranks
     std::vector<faults::FaultSpec> faults;
 
     [[nodiscard]] std::int64_t tokensPerStep() const {

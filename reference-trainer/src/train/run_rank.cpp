@@ -34,6 +34,7 @@ bool connect(const RunConfig& config, const parallel::ParallelState& ranks,
     options.size = ranks.worldSize();
     options.strict = config.strictComm;
     options.gpu = config.gpu;
+    options.timeoutNs = config.commTimeoutSeconds * 1'000'000'000;
     communicators.world = comm::createWorld(options, error);
     return communicators.world != nullptr && communicators.split(ranks, config.model.tiedHead, error);
 }
@@ -58,6 +59,23 @@ int failed(int rank, runtime::Status status, const parallel::RankCommunicators& 
             where.expression, where.file, where.line));
 }
 
+// Once the user knows that the job has failed: what is given back next may wait for peers.
+void leave(const parallel::RankCommunicators& communicators) {
+    if (communicators.world != nullptr) {
+        communicators.world->leave();
+    }
+}
+
+struct LeaveUnlessTrained {
+    const parallel::RankCommunicators& communicators;
+    bool trained = false;
+    ~LeaveUnlessTrained() {
+        if (!trained) {
+            leave(communicators);
+        }
+    }
+};
+
 void stopOnSignal(int) {
     requestStop();
 }
@@ -70,6 +88,7 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
         return unusable(ranks.rank(), report.problem());
     }
     Trainer<T> trainer(config, ranks, communicators, report);
+    LeaveUnlessTrained end{communicators};
     if (const runtime::Status status = trainer.setUp(); !runtime::ok(status)) {
         return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
                                          : unusable(ranks.rank(), trainer.problem());
@@ -85,6 +104,7 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
         return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
                                          : unusable(ranks.rank(), trainer.problem());
     }
+    end.trained = true;
     return report.logComplete() ? 0 : kUnusable;
 }
 
@@ -107,7 +127,9 @@ int runRank(const RunConfig& wanted, int rank) {
         config.modelledGroups
             = communicators.makeModelled(ranks, config.model.tiedHead, config.backend, config.network);
     } else if (!connect(config, ranks, communicators, error)) {
-        return fail(rank, error);
+        const int status = fail(rank, error);
+        leave(communicators);
+        return status;
     }
     switch (config.type) {
     case ElementType::F64:

@@ -184,7 +184,7 @@ TEST(ShmCommunicator, AbortReachesThePeer) {
 TEST(ShmCommunicator, SaysWhoDidNotCome) {
     const TemporaryFolder folder;
     ShmOptions options = optionsFor(folder, 0, 2);
-    options.timeoutNs = 50'000'000;
+    options.startNs = 50'000'000;
     std::string error;
     EXPECT_EQ(createShmCommunicator(options, error), nullptr);
     EXPECT_NE(error.find("only 1 of 2 ranks came"), std::string::npos) << error;

@@ -283,6 +283,13 @@ TEST(TrainerProgram, FaultsBetweenRanksAreNamed) {
     }
 }
 
+TEST(TrainerProgram, WhatHangsEndsAfterTheTimeThatIsAskedFor) {
+    const Outcome end = run("--pp 2 --micro-batches 4 --steps 12 --shm-strict 0 --comm-timeout 1 --fault "
+                            "pp-unfused-p2p");
+    EXPECT_EQ(end.status, 1) << end.output;
+    EXPECT_NE(end.output.find("did not come within 1000 ms"), std::string::npos) << end.output;
+}
+
 TEST(TrainerProgram, StrippedCollectivesRunBetweenGraphs) {
     const std::string arguments = kSmall + "--steps 12 --tp 2 ";
     const Outcome healthy = run(arguments);

@@ -52,7 +52,7 @@ DeviceState::DeviceState(const DeviceOptions& options)
 }
 
 DeviceState::~DeviceState() {
-    activate();
+    const WatchedCall call = enter("cuMemFree");
     for (void* memory : m_kept)
         static_cast<void>(statusOf(cudaFree(memory)));
 }
@@ -88,34 +88,34 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
     : m_state(std::make_shared<DeviceState>(options)) { }
 
 void CudaDevice::close() {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuCtxSynchronize");
     static_cast<void>(statusOf(cudaDeviceSynchronize()));
 }
 
 Status CudaDevice::allocate(void** pointer, std::size_t bytes) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemAlloc");
     return statusOf(cudaMalloc(pointer, bytes));
 }
 
 Status CudaDevice::release(void* pointer) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemFree");
     return statusOf(cudaFree(pointer));
 }
 
 Status CudaDevice::allocateHost(void** pointer, std::size_t bytes) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemAllocHost");
     if (bytes == 0)
         return Status::InvalidValue;
     return statusOf(cudaMallocHost(pointer, bytes));
 }
 
 Status CudaDevice::releaseHost(void* pointer) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemFreeHost");
     return pointer == nullptr ? Status::Success : statusOf(cudaFreeHost(pointer));
 }
 
 Status CudaDevice::copy(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemcpy");
     GDT_TRY(statusOf(cudaMemcpy(destination, source, bytes, static_cast<cudaMemcpyKind>(kind))));
     // From pageable memory the library may return when the bytes are staged, from device memory before they
     // are copied; a non-blocking stream would not wait for either.
@@ -124,19 +124,19 @@ Status CudaDevice::copy(void* destination, const void* source, std::size_t bytes
 }
 
 Status CudaDevice::fill(void* destination, int value, std::size_t bytes) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemsetD8");
     GDT_TRY(statusOf(cudaMemset(destination, value, bytes)));
     // The library may return before the memory is set, and a non-blocking stream would not wait for it.
     return statusOf(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
 Status CudaDevice::synchronize() {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuCtxSynchronize");
     return statusOf(cudaDeviceSynchronize());
 }
 
 Status CudaDevice::memoryInfo(std::size_t* freeBytes, std::size_t* totalBytes) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuMemGetInfo");
     return statusOf(cudaMemGetInfo(freeBytes, totalBytes));
 }
 
@@ -145,7 +145,7 @@ std::shared_ptr<backend::Stream> CudaDevice::legacyStream() {
 }
 
 Status CudaDevice::createStream(StreamFlags flags, std::shared_ptr<backend::Stream>& stream) {
-    m_state->activate();
+    const WatchedCall call = m_state->enter("cuStreamCreate");
     cudaStream_t handle = nullptr;
     const unsigned mode = flags == StreamFlags::NonBlocking ? cudaStreamNonBlocking : cudaStreamDefault;
     GDT_TRY(statusOf(cudaStreamCreateWithFlags(&handle, mode)));

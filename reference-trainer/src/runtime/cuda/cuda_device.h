@@ -4,6 +4,7 @@
 #include "runtime/backend.h"
 #include "runtime/cuda/cuda_status.h"
 #include "runtime/cuda/launcher.h"
+#include "runtime/watched_call.h"
 
 #include <mutex>
 #include <vector>
@@ -23,6 +24,12 @@ public:
     [[nodiscard]] bool tf32() const { return m_tf32; }
     /// Makes the GPU the calling thread's.
     void activate() const;
+    /// The same for the length of a call, of which a watchdog learns when it waits. `call` is what the driver
+    /// calls it.
+    [[nodiscard]] WatchedCall enter(const char* call) const {
+        activate();
+        return WatchedCall(call);
+    }
     /// Memory that stays until the device goes; null when there is none left.
     [[nodiscard]] void* keep(std::size_t bytes);
     [[nodiscard]] std::size_t keptBytes();

@@ -6,22 +6,22 @@
 namespace gdt::runtime::cuda {
 
 Status CudaEvent::destroy() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuEventDestroy");
     return statusOf(cudaEventDestroy(m_handle));
 }
 
 Status CudaEvent::query() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuEventQuery");
     return statusOf(cudaEventQuery(m_handle));
 }
 
 Status CudaEvent::synchronize() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuEventSynchronize");
     return statusOf(cudaEventSynchronize(m_handle));
 }
 
 Status CudaEvent::elapsedNs(backend::Event& end, std::int64_t* ns) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuEventElapsedTime");
     float milliseconds = 0;
     GDT_TRY(statusOf(cudaEventElapsedTime(&milliseconds, m_handle, static_cast<CudaEvent&>(end).m_handle)));
     *ns = std::llround(static_cast<double>(milliseconds) * 1e6);

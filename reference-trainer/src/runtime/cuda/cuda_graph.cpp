@@ -49,12 +49,12 @@ CudaGraph::CudaGraph(std::shared_ptr<DeviceState> device, cudaGraph_t handle)
 }
 
 Status CudaGraph::destroy() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuGraphDestroy");
     return statusOf(cudaGraphDestroy(m_handle));
 }
 
 Status CudaGraph::instantiate(InstantiateFlags flags, std::shared_ptr<backend::Exec>& exec) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuGraphInstantiateWithFlags");
     cudaGraphExec_t handle = nullptr;
     const unsigned long long mode
         = flags == InstantiateFlags::AutoFreeOnLaunch ? cudaGraphInstantiateFlagAutoFreeOnLaunch : 0;
@@ -81,12 +81,12 @@ NodeView CudaGraph::node(std::size_t index) const {
 }
 
 Status CudaExec::launch(backend::Stream& stream) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuGraphLaunch");
     return statusOf(cudaGraphLaunch(m_handle, static_cast<CudaStream&>(stream).handle()));
 }
 
 Status CudaExec::update(backend::Graph& graph, UpdateResult* result) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuGraphExecUpdate");
     const auto& source = static_cast<CudaGraph&>(graph);
     cudaGraphExecUpdateResultInfo info{};
     const Status status = statusOf(cudaGraphExecUpdate(m_handle, source.handle(), &info));
@@ -98,7 +98,7 @@ Status CudaExec::update(backend::Graph& graph, UpdateResult* result) {
 }
 
 Status CudaExec::destroy() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuGraphExecDestroy");
     return statusOf(cudaGraphExecDestroy(m_handle));
 }
 

@@ -21,12 +21,12 @@ CudaStream::CudaStream(std::shared_ptr<DeviceState> device, cudaStream_t handle)
     , m_workspace(*m_device) { }
 
 Status CudaStream::destroy() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuStreamDestroy");
     return m_handle == cudaStreamLegacy ? Status::Success : statusOf(cudaStreamDestroy(m_handle));
 }
 
 Status CudaStream::launchKernel(const KernelInfo& kernel, const Grid&, const void* arguments) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuLaunchKernel");
     const auto* launcher = static_cast<const Launcher*>(kernel.launcher.load(std::memory_order_relaxed));
     if (launcher == nullptr) {
         launcher = findLauncher(kernel.name);
@@ -41,23 +41,23 @@ Status CudaStream::launchKernel(const KernelInfo& kernel, const Grid&, const voi
 }
 
 Status CudaStream::memcpyAsync(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuMemcpyAsync");
     return statusOf(cudaMemcpyAsync(destination, source, bytes, static_cast<cudaMemcpyKind>(kind), m_handle));
 }
 
 Status CudaStream::memsetAsync(void* destination, int value, std::size_t bytes) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuMemsetD8Async");
     return statusOf(cudaMemsetAsync(destination, value, bytes, m_handle));
 }
 
 Status CudaStream::hostFunction(HostFunction function, void* userData) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuLaunchHostFunc");
     return function == nullptr ? Status::InvalidValue
                                : statusOf(cudaLaunchHostFunc(m_handle, function, userData));
 }
 
 Status CudaStream::record(backend::Event& event, RecordFlags flags) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuEventRecord");
     const cudaEvent_t handle = static_cast<CudaEvent&>(event).handle();
     if (flags == RecordFlags::External)
         return statusOf(cudaEventRecordWithFlags(handle, m_handle, cudaEventRecordExternal));
@@ -65,38 +65,38 @@ Status CudaStream::record(backend::Event& event, RecordFlags flags) {
 }
 
 Status CudaStream::wait(backend::Event& event, WaitFlags flags) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuStreamWaitEvent");
     const unsigned external = flags == WaitFlags::External ? cudaEventWaitExternal : cudaEventWaitDefault;
     return statusOf(cudaStreamWaitEvent(m_handle, static_cast<CudaEvent&>(event).handle(), external));
 }
 
 Status CudaStream::query() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuStreamQuery");
     return statusOf(cudaStreamQuery(m_handle));
 }
 
 Status CudaStream::synchronize() {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuStreamSynchronize");
     return statusOf(cudaStreamSynchronize(m_handle));
 }
 
 Status CudaStream::allocateAsync(void** pointer, std::size_t bytes) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuMemAllocAsync");
     return statusOf(cudaMallocAsync(pointer, bytes, m_handle));
 }
 
 Status CudaStream::releaseAsync(void* pointer) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuMemFreeAsync");
     return statusOf(cudaFreeAsync(pointer, m_handle));
 }
 
 Status CudaStream::beginCapture(CaptureMode mode) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuStreamBeginCapture");
     return statusOf(cudaStreamBeginCapture(m_handle, static_cast<cudaStreamCaptureMode>(mode)));
 }
 
 Status CudaStream::endCapture(std::shared_ptr<backend::Graph>& graph) {
-    m_device->activate();
+    const WatchedCall call = m_device->enter("cuStreamEndCapture");
     cudaGraph_t handle = nullptr;
     const Status status = statusOf(cudaStreamEndCapture(m_handle, &handle));
     if (ok(status) && handle != nullptr)
