@@ -70,7 +70,8 @@ template <class T> cudaError_t sumOfSquares(const typename SumOfSquares<T>::Args
     constexpr int kPack = kPackOf16<T>;
     const unsigned most = static_cast<unsigned>(context.multiprocessors) * 8;
     const unsigned wanted = blocksFor(g.count, kThreads * kPack);
-    const unsigned blocks = wanted > most ? most : wanted;
+    // At least one: a rank may own none of a range, and a grid of none is an error.
+    const unsigned blocks = wanted > most ? most : wanted < 1 ? 1 : wanted;
     if (aligned(16, g.values))
         sumOfSquaresKernel<T, kPack><<<blocks, kThreads, 0, context.stream>>>(g, partial);
     else
