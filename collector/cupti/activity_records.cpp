@@ -206,7 +206,7 @@ void reportRecord(const CUpti_Activity& record, RecordLayout layout, const Recor
             copy(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record), context, counts);
         }
         break;
-    case CUPTI_ACTIVITY_KIND_MEMCPY2: // between devices; one layout since 11.8
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: // between devices; one layout since 11.6 (cupti_activity_deprecated.h)
         copy(reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(record), context, counts);
         break;
     case CUPTI_ACTIVITY_KIND_MEMSET:

@@ -7,7 +7,7 @@ namespace gdt::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int kBlocks = 16; // as many multiprocessors as NCCL's channels keep busy
+constexpr int kBlocks = 16; // a block a multiprocessor: what a collective takes from the kernels beside it
 
 __device__ std::int64_t deviceNs() {
     std::int64_t ns = 0;
