@@ -55,8 +55,8 @@ public:
     const Driver& driver() const { return m_driver; }
     CUstream stream() const { return m_stream; }
     const std::string& name() const { return m_name; } // of the device
-    void* allocate(std::size_t bytes) const; // device memory; nullptr: the driver refuses
-    bool wait() const { return m_driver.synchronize(m_stream) == CUDA_SUCCESS; }
+    CUresult allocate(CUdeviceptr& memory, std::size_t bytes) const;
+    CUresult wait() const { return m_driver.synchronize(m_stream); }
 
 private:
     std::optional<Outcome> load();

@@ -50,19 +50,26 @@ Outcome runNccl(const char* path) {
         return absent("libnccl.so.2 was not found",
             "name its folder in LD_LIBRARY_PATH, or name the Python that brings it: --self-check -- PYTHON");
     int version = 0;
-    nccl.version(&version);
     void* comm = nullptr;
     const int device = 0;
+    if (const int result = nccl.version(&version); result != 0)
+        return trouble("ncclGetVersion", result);
     if (const int result = nccl.initAll(&comm, 1, &device); result != 0)
         return trouble("ncclCommInitAll", result);
     constexpr std::size_t kFloats = 1024;
-    void* data = cuda.allocate(kFloats * 4);
-    int result = data == nullptr ? 1 : 0;
-    for (int i = 0; i < kCalls && result == 0; ++i)
-        result = nccl.allReduce(data, data, kFloats, kFloat32, kSum, comm, cuda.stream());
-    if (result != 0 || !cuda.wait())
-        return trouble("ncclAllReduce", result);
-    nccl.destroy(comm);
+    CUdeviceptr data = 0;
+    if (const CUresult result = cuda.allocate(data, kFloats * sizeof(float)); result != CUDA_SUCCESS)
+        return trouble("cuMemAlloc", result);
+    auto* floats = reinterpret_cast<void*>(data);
+    for (int i = 0; i < kCalls; ++i) {
+        if (const int result = nccl.allReduce(floats, floats, kFloats, kFloat32, kSum, comm, cuda.stream());
+            result != 0)
+            return trouble("ncclAllReduce", result);
+    }
+    if (const CUresult result = cuda.wait(); result != CUDA_SUCCESS)
+        return trouble("cuStreamSynchronize", result);
+    if (const int result = nccl.destroy(comm); result != 0)
+        return trouble("ncclCommDestroy", result);
     return ran("NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "."
         + std::to_string(version % 100) + ", all-reduces over one rank");
 }

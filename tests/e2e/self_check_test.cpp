@@ -2,6 +2,10 @@
 // graphdoctor run --self-check, and graphdoctor env, which calls it.
 #include "tests/e2e/program.h"
 
+#ifdef GD_REFUSING_CUDA
+#include "cli/self_check/cuda_job.h"
+#endif
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +87,28 @@ TEST_F(SelfCheck, ADriverThatLacksACallIsBroken) {
     EXPECT_EQ(lines["CUDA calls"].state, "broken");
     EXPECT_THAT(lines["CUDA calls"].detail, HasSubstr("libcuda.so.1 has no cu"));
     EXPECT_EQ(lines["Python stacks"].state, "works");
+}
+#endif
+
+#ifdef GD_REFUSING_CUDA
+// No call of the driver fails unseen: what comes after would be judged by it.
+TEST_F(SelfCheck, EveryCallThatTheDriverRefusesIsNamed) {
+    shop.variables["LD_LIBRARY_PATH"] = std::filesystem::path(GD_REFUSING_CUDA).parent_path().string();
+    const auto runPart = [&](const std::string& refused) {
+        shop.variables["GD_REFUSED"] = refused;
+        const ProgramEnd end = shop.run({GD_SELF_CHECK_JOB, "cuda"});
+        EXPECT_EQ(end.status, 0) << refused;
+        return end.out;
+    };
+    EXPECT_THAT(runPart("none"), testing::StartsWith("ran\t, driver for CUDA "));
+#define GD_TEXT(name) #name
+#define GD_NAME(name) GD_TEXT(name)
+#define X(member, name) GD_NAME(name),
+    for (const std::string exported : {GD_SELF_CHECK_CALLS(X)}) {
+#undef X
+        const std::string call = exported.substr(0, exported.find("_v"));
+        EXPECT_THAT(runPart(exported), testing::StartsWith("failed\t" + call + " returned 999\t"));
+    }
 }
 #endif
 
