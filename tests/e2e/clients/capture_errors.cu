@@ -2,6 +2,8 @@
 // One program for every way a capture breaks: `capture_errors CASE` runs it, checks that CUDA answers as it
 // is known to, and exits 0 when it did. `capture_errors list` prints the cases, `all` runs them one after the
 // other.
+#include "watchdog.h"
+
 #include <cstdio>
 #include <cstring>
 #include <thread>

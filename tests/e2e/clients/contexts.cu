@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts that come and go under graphs: `reset` (cudaDeviceReset with a graph and an executable alive, four
 // times), `two` (two contexts on one device), `devices` (one graph on every device, one process).
+#include "watchdog.h"
+
 #include <cuda.h>
 #include <cuda_runtime.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that starts processes of itself, each of which replays a graph and ends in its own way, and that
 // forks children which never touch CUDA. Prints how each ended.
+#include "watchdog.h"
+
 #include <cuda_runtime.h>
 
 #include <csignal>

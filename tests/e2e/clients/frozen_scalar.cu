@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A learning rate that falls from step to step. `broken` passes it by value, so the graph repeats the one of
 // the capture; `healthy` keeps it in device memory.
+#include "watchdog.h"
+
 #include <cuda_runtime.h>
 
 #include <cstdio>

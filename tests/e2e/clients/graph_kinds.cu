@@ -5,6 +5,8 @@
 //   updated       an executable updated in place, then a change of topology that an update refuses
 //   conditional   a body that runs only in every second replay, and a loop that counts down on the device
 // Prints results that do not depend on the run; exits 0 when they are right.
+#include "watchdog.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

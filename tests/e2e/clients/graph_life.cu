@@ -2,6 +2,8 @@
 // A healthy program that takes a graph through its whole life: captured with every common node type,
 // instantiated twice, replayed, updated from a second capture, cloned, destroyed. Prints the sums it expects
 // and got.
+#include "watchdog.h"
+
 #include <cstdio>
 #include <cstdlib>
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control_page.h"
+#include "watchdog.h"
 
 #include <cuda_runtime.h>
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control_page.h"
+#include "watchdog.h"
 
 #include <cuda_runtime.h>
 

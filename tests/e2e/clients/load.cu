@@ -8,6 +8,8 @@
 //   was done load ends KILL|ABORT|EXIT SECONDS FILE  a graph of 20 kernels each millisecond, the number of
 //   launches kept in FILE,
 //                                           then the end that the word says
+#include "watchdog.h"
+
 #include <atomic>
 #include <chrono>
 #include <csignal>

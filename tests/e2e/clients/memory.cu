@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way to get memory, once: address ranges with physical memory, pools, host memory, a pitched
 // allocation. Prints what the trace must hold.
+#include "watchdog.h"
+
 #include <cuda.h>
 #include <cuda_runtime.h>
 

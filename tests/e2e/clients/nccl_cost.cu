@@ -6,6 +6,7 @@
 // control page both halves are the same. NCCL is loaded at run time, from GD_NCCL or as libnccl.so.2, so that
 // this compiles where NCCL is not installed. Status 0: every sum was right.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +17,14 @@
 #include <vector>
 
 #include "control_page.h"
+#include "watchdog.h"
 
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -28,6 +32,10 @@ constexpr int kMaxRanks = 8;
 constexpr int kFloat32 = 7; // of nccl.h, unchanged since 2.0
 constexpr int kSum = 0;
 constexpr int kReplays = 200;
+constexpr std::chrono::seconds kMostWait{60}; // for the other ranks
+
+const std::map<std::string, unsigned> kLevels{
+    {"bare", 0}, {"off", 0}, {"light", 2}, {"standard", 3}, {"full", 4}};
 
 struct UniqueId {
     char internal[128];
@@ -83,7 +91,21 @@ struct Shared {
     std::atomic<int> hasId;
     std::atomic<int> arrived;
     std::atomic<int> round;
+    std::atomic<int> failed; ///< 1: a rank has ended badly
 };
+
+// Until the ranks have got to a point; ends this one when one of them never can.
+template <class Reached> void await(const Shared& shared, const char* what, const Reached& reached) {
+    const auto deadline = std::chrono::steady_clock::now() + kMostWait;
+    while (!reached()) {
+        if (shared.failed.load() != 0 || std::chrono::steady_clock::now() > deadline) {
+            std::fprintf(stderr, "%s: another rank %s\n", what,
+                shared.failed.load() != 0 ? "has ended" : "does not come");
+            std::_Exit(1);
+        }
+        std::this_thread::yield();
+    }
+}
 
 void barrier(Shared& shared, int ranks) {
     const int round = shared.round.load();
@@ -92,9 +114,7 @@ void barrier(Shared& shared, int ranks) {
         shared.round.fetch_add(1);
         return;
     }
-    while (shared.round.load() == round) {
-        std::this_thread::yield();
-    }
+    await(shared, "barrier", [&] { return shared.round.load() != round; });
 }
 
 double nowUs() {
@@ -146,9 +166,7 @@ void open(Rank& my, Shared& shared) {
         check(my.nccl.getUniqueId(&shared.id), "getUniqueId");
         shared.hasId.store(1);
     }
-    while (shared.hasId.load() == 0) {
-        std::this_thread::yield();
-    }
+    await(shared, "id", [&] { return shared.hasId.load() != 0; });
     check(my.nccl.initRank(&my.comm, my.ranks, shared.id, my.rank), "initRank");
     check(cudaStreamCreateWithFlags(&my.stream, cudaStreamNonBlocking), "stream");
     check(cudaMalloc(reinterpret_cast<void**>(&my.sums), my.bytes), "malloc");
@@ -182,8 +200,6 @@ void setLevel(const Rank& my, Shared& shared, ControlPage& page, unsigned level)
 }
 
 void compare(const Rank& my, Shared& shared, cudaGraphExec_t exec) {
-    const std::map<std::string, unsigned> levels{
-        {"bare", 0}, {"off", 0}, {"light", 2}, {"standard", 3}, {"full", 4}};
     ControlPage page;
     std::vector<double> ratios;
     std::vector<double> offs;
@@ -192,7 +208,7 @@ void compare(const Rank& my, Shared& shared, cudaGraphExec_t exec) {
     for (int round = 0; round < my.rounds; ++round) {
         setLevel(my, shared, page, 0);
         offs.push_back(measure(my, shared, exec));
-        setLevel(my, shared, page, levels.at(my.level));
+        setLevel(my, shared, page, kLevels.at(my.level));
         ons.push_back(measure(my, shared, exec));
         ratios.push_back(ons.back() / offs.back());
     }
@@ -230,28 +246,43 @@ int run(Rank my, Shared& shared) {
 int main(int argc, char** argv) {
     const int ranks = argc > 3 ? std::atoi(argv[3]) : 0;
     const std::size_t bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0;
-    if (ranks < 2 || ranks > kMaxRanks || bytes < sizeof(float)) {
+    const std::string level = argc > 2 ? argv[2] : "";
+    if (ranks < 2 || ranks > kMaxRanks || bytes < sizeof(float) || kLevels.count(level) == 0) {
         std::fprintf(stderr, "usage: nccl_cost BYTES LEVEL RANKS [ROUNDS]\n");
         return 2;
     }
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        std::perror("mmap");
+        return 1;
+    }
     auto& shared = *static_cast<Shared*>(memory); // zeros: no id, nobody has arrived
     std::vector<pid_t> children;
     for (int rank = 0; rank < ranks; ++rank) {
         const pid_t child = fork();
         if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            alarm(kClientSeconds);
             setenv("RANK", std::to_string(rank).c_str(), 1);
             setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
             setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
-            std::exit(run({rank, ranks, bytes, argv[2], argc > 4 ? std::atoi(argv[4]) : 5}, shared));
+            std::exit(run({rank, ranks, bytes, level, argc > 4 ? std::atoi(argv[4]) : 5}, shared));
+        }
+        if (child < 0) {
+            shared.failed.store(1);
+            break;
         }
         children.push_back(child);
     }
-    int worst = 0;
-    for (const pid_t child : children) {
+    int worst = static_cast<int>(children.size()) < ranks ? 1 : 0;
+    for (std::size_t left = children.size(); left > 0; --left) {
         int status = 0;
-        waitpid(child, &status, 0);
-        worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+        waitpid(-1, &status, 0);
+        const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        if (ended != 0) { // those that ended well had passed the last barrier
+            shared.failed.store(1);
+        }
+        worst = std::max(worst, ended);
     }
     std::puts(worst == 0 ? "all sums are right" : "a rank failed");
     return worst;

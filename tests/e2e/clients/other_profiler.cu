@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that uses CUPTI itself, as a job with a profiler of its own does: its subscriber is there before
 // any other. Runs a captured graph and exits 0 when its own callbacks came.
+#include "watchdog.h"
+
 #include <cstdio>
 
 #include <cuda_runtime.h>

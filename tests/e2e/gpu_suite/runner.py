@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the processes of the checks: each in a process group of its own, with its own time-out."""
+"""Starts the processes of the checks, each with its own time-out, and ends what they leave behind."""
 import csv
 import dataclasses
 import io
@@ -7,6 +7,7 @@ import mmap
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import signal
 import struct
@@ -47,7 +48,8 @@ class Runner:
         """Runs `command`, its output in <work>/<log>.out and .err; an Ended. Every variable of the collector that this
         driver inherited is left out."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHDOCTOR_")}
-        env.update(PYTHONUNBUFFERED="1", **(extra_env or {}))
+        token = "GD_RUN=" + secrets.token_hex(8)
+        env.update(PYTHONUNBUFFERED="1", GD_RUN=token[7:], **(extra_env or {}))
         out_path, err_path = self.work / (log + ".out"), self.work / (log + ".err")
         start = time.monotonic()
         with open(out_path, "wb") as out, open(err_path, "wb") as err:
@@ -55,9 +57,10 @@ class Runner:
             try:
                 status = process.wait(timeout)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
                 status = None
+            finally:
+                kill_started(token.encode())
+                process.wait()
         seconds = time.monotonic() - start
         return Ended(status, out_path.read_text(errors="replace"), err_path.read_text(errors="replace"), seconds, process.pid)
 
@@ -82,6 +85,30 @@ class Runner:
         if done.status != 0:
             raise ValueError(done.err.strip() or done.describe())
         return list(csv.reader(io.StringIO(done.out)))[1:]
+
+
+def started_by(token):
+    """Processes that a run started, whatever groups and sessions they are in: `graphdoctor run` and torchrun make some."""
+    members = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and token in (entry / "environ").read_bytes().split(b"\0"):
+                members.append(int(entry.name))
+        except OSError:
+            continue  # it has ended, or is somebody else's
+    return members
+
+
+def kill_started(token):
+    """Ends what a run has left behind, so that nothing keeps the GPU busy under the next one."""
+    deadline = time.monotonic() + 10  # one that hangs in the driver may take its time
+    while (members := started_by(token)) and time.monotonic() < deadline:
+        for pid in members:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.01)
 
 
 class ControlPage:

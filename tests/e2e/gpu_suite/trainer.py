@@ -195,6 +195,8 @@ CHECKS = [
     Modelled(),
     Table("trainer_table_modes", "5.1"),
     *layout("dp", "--dp", "2", "--micro-batches", "1"),
+    *layout("zero", "--dp", "2", "--micro-batches", "1", "--zero1"),
+    *layout("tp_zero", "--tp", "2", "--dp", "2", "--micro-batches", "1", "--zero1"),
     *layout("tp", "--tp", "2"),
     *layout("tp_sp", "--tp", "2", "--sequence-parallel"),
     *layout("pp", "--pp", "2"),

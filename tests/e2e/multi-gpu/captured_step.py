@@ -86,6 +86,7 @@ def main():
     dist.init_process_group("nccl")
     torch.manual_seed(2)
     inputs = torch.randn(64, 512, device="cuda")
+    torch.cuda.synchronize()  # other streams read them
     value = {"ddp": ddp, "fsdp": fsdp}[sys.argv[1]](inputs)
     finite = value == value and abs(value) < 1e9
     if dist.get_rank() == 0:

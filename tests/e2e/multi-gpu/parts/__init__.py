@@ -6,4 +6,4 @@ yields one dictionary a row as it is ready: name, figures, and `wrong`, one sent
 """
 from . import bytes_moved, cost, faults, layouts, pytorch
 
-PARTS = [bytes_moved, layouts, cost, pytorch, faults]
+PARTS = [bytes_moved, faults, layouts, pytorch, cost]

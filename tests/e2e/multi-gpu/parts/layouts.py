@@ -4,7 +4,7 @@ import statistics
 
 from .job import losses, progress, serious
 
-NAME, SECONDS = "layouts", 180
+NAME, SECONDS = "layouts", 190
 MODES = ("eager", "auto", "manual")
 BAND = 2e-2  # of losses in bf16 against one rank
 BAND_FP32 = 1e-4

@@ -4,7 +4,7 @@ import pathlib
 
 from .job import serious
 
-NAME, SECONDS = "pytorch", 90
+NAME, SECONDS = "pytorch", 80
 CLIENT = pathlib.Path(__file__).resolve().parent.parent / "captured_step.py"
 
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the drivers of the GPU checks must get right before there is a GPU: time-outs, what is left behind, what is brought
+back, sentences instead of failures by the hundred."""
+import concurrent.futures
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "multi-gpu")]
+from gpu_suite import runner  # noqa: E402
+
+
+def script(name):
+    loader = importlib.machinery.SourceFileLoader(pathlib.Path(name).name, str(HERE / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class DriverTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.work = pathlib.Path(folder.name)
+        self.runner = runner.Runner(types.SimpleNamespace(build=str(self.work), clients=None, by_hand=True), self.work)
+
+    def shell(self, text, timeout):
+        """Runs it with the pids of its parts in a file; returns how it ended and which of them are alive."""
+        pids = self.work / "pids"
+        ended = self.runner.run(["bash", "-c", text], "shell", timeout, {"PIDS": str(pids)})
+        alive = []
+        for pid in pids.read_text().split() if pids.exists() else []:  # a slow machine may have got nowhere
+            try:
+                state = pathlib.Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            alive += [pid] if state != "Z" else []
+        return ended, alive
+
+    # A session of its own, as torchrun gives its workers; the shell goes on once the other one has said its pid.
+    OTHER = 'mkfifo "$PIDS.said"; setsid bash -c \'echo $$ >>"$PIDS"; echo >"$PIDS.said"; exec sleep 1000\' & read <"$PIDS.said"; '
+
+    def test_a_time_out_ends_all_that_was_started(self):
+        ended, alive = self.shell(self.OTHER + 'echo $$ >>"$PIDS"; exec sleep 1000', 3)
+        self.assertIsNone(ended.status)
+        self.assertEqual(alive, [])
+
+    def test_what_an_ended_command_leaves_behind_ends_too(self):
+        ended, alive = self.shell(self.OTHER + "exit 3", 60)
+        self.assertEqual(ended.status, 3)
+        self.assertEqual(alive, [])
+
+    def test_the_archive_stays_within_its_limit(self):
+        for i in range(6):
+            (self.work / ("check%d.gdt" % i)).write_bytes(os.urandom(100_000))
+        (self.work / "check0.err").write_text("why")
+        spool = self.work / "check5.spool"
+        spool.mkdir()
+        (spool / "a.seg").write_bytes(b"segment")
+        os.environ["OUT"] = str(self.work / "out")
+        self.addCleanup(os.environ.pop, "OUT")
+        script("gpu_checks").save(self.work, "some", 250_000, {"check4"})
+        with tarfile.open(self.work / "out" / "some.tar.gz") as archive:
+            names = archive.getnames()
+        self.assertLess((self.work / "out" / "some.tar.gz").stat().st_size, 400_000)
+        self.assertEqual(names[:2], ["some/check0.err", "some/check4.gdt"])  # why, and what failed
+        self.assertIn("some/check5.spool/a.seg", names)
+        self.assertLess(len(names), 8)
+
+    def test_programs_that_are_missing_are_named(self):
+        missing = script("gpu_checks").missing(types.SimpleNamespace(build=str(self.work)))
+        self.assertEqual([pathlib.Path(path).name for path in missing], ["graphdoctor", "libgraphdoctor_collector.so"])
+        done = subprocess.run([sys.executable, str(HERE / "multi-gpu" / "multi_gpu"), "--build", str(self.work), "--gpus", "2"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("not built, or not carried along: %s/bin/graphdoctor" % self.work, done.stdout)
+
+    def test_a_check_that_breaks_costs_no_other(self):
+        checks = script("gpu_checks")
+
+        class Broken:
+            name, alone, note = "broken", False, ""
+
+            def run(self, runner):
+                raise FileNotFoundError("no such client")
+
+        class Fine(Broken):
+            name = "fine"
+
+            def run(self, runner):
+                return None
+
+        failed = checks.run_all([("g", Broken()), ("g", Fine())], self.runner, types.SimpleNamespace(budget=1e9, jobs=2))
+        self.assertEqual(failed, {"broken"})
+
+    def test_every_client_that_a_check_names_is_built_or_a_script(self):
+        built = set()
+        for line in (HERE / "CMakeLists.txt").read_text().splitlines():
+            if "gd_gpu_client(" in line and "function" not in line:
+                built.add(line.split("(")[1].split()[0].rstrip(")"))
+        for group, check in script("gpu_checks").all_checks():
+            for word in getattr(check, "command", []) or []:
+                if word.startswith("{clients}/"):
+                    self.assertIn(word[10:], built, "%s of group %s" % (check.name, group))
+                elif word.startswith("{scripts}/"):
+                    self.assertTrue((HERE / "clients" / word[10:]).exists(), word)
+
+    @unittest.skipIf("GD_BUILD" not in os.environ, "GD_BUILD does not name a build folder")
+    @unittest.skipIf(any(pathlib.Path("/dev").glob("nvidia[0-9]*")), "there is a GPU: the checks themselves can run")
+    def test_the_trainer_takes_every_command_line_and_says_that_there_is_no_gpu(self):
+        commands = set()
+        for _, check in script("gpu_checks").all_checks():
+            if hasattr(check, "common"):
+                commands |= {("{build}/bin/reference-trainer", *check.common, *place) for place in (check.one, check.other)}
+            elif "reference-trainer" in str(getattr(check, "command", [""])[:1]):
+                commands.add(tuple(check.command))
+        commands = {command for command in commands if "cuda" in command}
+        self.assertGreater(len(commands), 80)
+
+        def wrong(command):
+            words = [word.format(build=os.environ["GD_BUILD"]) for word in command]
+            done = subprocess.run(words, capture_output=True, text=True)
+            fine = done.returncode == 3 and ("no GPU can be used" in done.stderr)
+            return None if fine else "%s: status %d, %s" % (" ".join(words[1:]), done.returncode, done.stderr.strip()[-300:])
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            self.assertEqual([text for text in pool.map(wrong, sorted(commands)) if text], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
