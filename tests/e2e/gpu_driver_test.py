@@ -103,6 +103,17 @@ class DriverTest(unittest.TestCase):
         failed = checks.run_all([("g", Broken()), ("g", Fine())], self.runner, types.SimpleNamespace(budget=1e9, jobs=2))
         self.assertEqual(failed, {"broken"})
 
+    def test_kernels_that_were_skipped_are_no_success(self):
+        from gpu_suite.trainer import Kernels
+        program = self.work / "tests" / "trainer_cuda_kernels_test"
+        program.parent.mkdir()
+        for lines, fine in ((["[  PASSED  ] 3 tests."], True), (["[  SKIPPED ] Fp8.Rounds (0 ms)", "[  PASSED  ] 2 tests."], False),
+                            (["[  PASSED  ] 0 tests."], False), ([], False)):
+            program.write_text("#!/bin/sh\n" + "".join("echo '%s'\n" % line for line in lines))
+            program.chmod(0o700)
+            wrong = Kernels().run(self.runner)
+            self.assertEqual(wrong is None, fine, "%s: %s" % (lines, wrong))
+
     def test_every_client_that_a_check_names_is_built_or_a_script(self):
         built = set()
         for line in (HERE / "CMakeLists.txt").read_text().splitlines():
@@ -135,6 +146,18 @@ class DriverTest(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             self.assertEqual([text for text in pool.map(wrong, sorted(commands)) if text], [])
+
+    @unittest.skipUnless(pathlib.Path(os.environ.get("GD_BUILD", "/"), "tests", "gpu", "graph_trace").exists(),
+                         "no clients were built")
+    @unittest.skipIf(any(pathlib.Path("/dev").glob("nvidia[0-9]*")), "there is a GPU: the checks themselves can run")
+    def test_no_client_succeeds_where_there_is_no_gpu(self):
+        clients = pathlib.Path(os.environ["GD_BUILD"], "tests", "gpu")
+        for group, check in script("gpu_checks").all_checks():
+            command = getattr(check, "command", None) or [""]
+            if command[0].startswith("{clients}/") and (clients / command[0][10:]).exists():
+                words = [word.format(clients=clients, file=self.work / "file") for word in command]
+                done = subprocess.run(words, capture_output=True, text=True)
+                self.assertNotEqual(done.returncode, 0, "%s of group %s: %s" % (check.name, group, done.stdout))
 
 
 if __name__ == "__main__":

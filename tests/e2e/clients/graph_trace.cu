@@ -49,15 +49,21 @@ static int allocations(cudaStream_t stream, unsigned flags) {
     cudaMallocAsync(&memory, 1 << 20, stream);
     cudaMemsetAsync(memory, 0, 1 << 20, stream);
     cudaStreamEndCapture(stream, &graph);
-    std::printf("instantiate %d\n", cudaGraphInstantiateWithFlags(&exec, graph, flags));
+    const int instantiated = cudaGraphInstantiateWithFlags(&exec, graph, flags);
+    std::printf("instantiate %d\n", instantiated);
+    bool right = instantiated == cudaSuccess;
     for (int i = 0; i < 3; ++i) {
-        const int result = cudaGraphLaunch(exec, stream);
-        std::printf("launch %d synchronize %d\n", result, cudaStreamSynchronize(stream));
+        const int launched = cudaGraphLaunch(exec, stream);
+        const int waited = cudaStreamSynchronize(stream);
+        std::printf("launch %d synchronize %d\n", launched, waited);
+        const bool mayFail = flags == 0 && i > 0; // the allocations of the launch before are live
+        right = right && waited == cudaSuccess && (launched == cudaErrorInvalidValue) == mayFail;
+        right = right && (mayFail || launched == cudaSuccess);
     }
     cudaGraphExecDestroy(exec);
     cudaGraphDestroy(graph);
     cudaGetLastError();
-    return 0;
+    return right ? 0 : 1;
 }
 
 static int toggle(cudaStream_t stream, float* data) {
@@ -103,7 +109,10 @@ int main(int argc, char** argv) {
     cudaMalloc(&data, 1024 * sizeof(float));
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     spin<<<8, 128, 0, stream>>>(data, 1);
-    cudaStreamSynchronize(stream);
+    if (const cudaError_t result = cudaStreamSynchronize(stream); result != cudaSuccess) {
+        std::fprintf(stderr, "%s\n", cudaGetErrorString(result));
+        return 1;
+    }
     if (which == "liveAllocations") {
         return allocations(stream, 0);
     }
