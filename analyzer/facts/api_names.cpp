@@ -19,7 +19,7 @@ ApiClass apiClassFrom(std::string_view word) {
 }
 
 KnownCall knownCallFrom(std::string_view name) {
-    static constexpr std::array<std::pair<std::string_view, KnownCall>, 12> kCalls{
+    static constexpr std::array<std::pair<std::string_view, KnownCall>, 19> kCalls{
         {{"cuStreamBeginCapture", KnownCall::beginCapture},
             {"cuStreamBeginCaptureToGraph", KnownCall::beginCapture},
             {"cuStreamEndCapture", KnownCall::endCapture}, {"cuStreamWaitEvent", KnownCall::waitEvent},
@@ -28,7 +28,11 @@ KnownCall knownCallFrom(std::string_view name) {
             {"cuMemsetD8Async", KnownCall::fill},
             {"cuGraphExecKernelNodeSetParams", KnownCall::execNodeParams},
             {"cuGraphExecMemcpyNodeSetParams", KnownCall::execNodeParams},
-            {"cuGraphExecNodeSetParams", KnownCall::execNodeParams}}};
+            {"cuGraphExecNodeSetParams", KnownCall::execNodeParams},
+            {"cuGraphDestroy", KnownCall::destroyObject}, {"cuGraphExecDestroy", KnownCall::destroyObject},
+            {"cuStreamDestroy", KnownCall::destroyObject}, {"cuEventDestroy", KnownCall::destroyObject},
+            {"cuModuleUnload", KnownCall::destroyObject}, {"cuLibraryUnload", KnownCall::destroyObject},
+            {"comm_abort", KnownCall::commAbort}}};
     for (const auto& [known, value] : kCalls) {
         if (known == name)
             return value;

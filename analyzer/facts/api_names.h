@@ -18,7 +18,9 @@ enum class KnownCall : std::uint8_t {
     recordEvent,
     copyToDevice,
     fill,
-    execNodeParams
+    execNodeParams,
+    destroyObject, // of a graph, executable, stream, event or module
+    commAbort
 };
 
 // Classes that no pass looks at are `other`.

@@ -211,6 +211,21 @@ std::string foreignKind(const std::string& thread, const Stack& stack) {
     return "user_worker";
 }
 
+bool destroys(const CaptureFail& fail) {
+    return fail.known == KnownCall::destroyObject;
+}
+
+// Why an object was destroyed just then. A collector of cycles can be held off, a last reference cannot.
+const char* destroyedBy(const Stack& stack) {
+    if (mentions(stack, {"gc_collect", "PyGC_", "_PyGC", "Py_RunGC", "run_gc", "GarbageCollect"}))
+        return "gc";
+    if (mentions(stack,
+            {"Py_Dealloc", "subtype_dealloc", "Py_DECREF", "__del__", "dict_dealloc", "finalize_garbage",
+                "weakref"}))
+        return "refcount";
+    return "code";
+}
+
 std::int64_t hangAfterNs(const ProcessData& process) {
     constexpr std::int64_t kLeastNs = 30'000'000'000;
     std::vector<std::int64_t> windows;
@@ -349,6 +364,8 @@ private:
         m_insert.bind(":fail_same_device", first->sameDevice);
         if (first->threadId != capture.beginThreadId)
             m_insert.bind(":fail_sub_kind", foreignKind(process.threadName(first->threadId), *stack));
+        if (destroys(*first) && !stack->empty())
+            m_insert.bind(":fail_destroyed_by", destroyedBy(*stack));
         m_insert.bind(":fail_in_tool", isInTool(*stack));
         m_insert.bind(":fail_other_capture_id", orNull(first->otherCaptureId));
         m_insert.bind(":fail_event_record_ns", first->eventRecordNs);
@@ -396,7 +413,8 @@ Result<void> buildCaptureOutcome(FactContext& context) {
             ":fail_result_name, "
             ":fail_start_ns, :fail_end_ns, :fail_thread_id, :fail_thread, :fail_stack_id, :fail_stream_id, "
             ":fail_object_id, :fail_bytes, :fail_same_thread, :fail_member_stream, :fail_member_event, "
-            ":fail_legacy_stream, :fail_same_device, :fail_sub_kind, :fail_in_tool, :fail_other_capture_id, "
+            ":fail_legacy_stream, :fail_same_device, :fail_sub_kind, :fail_destroyed_by, :fail_in_tool, "
+            ":fail_other_capture_id, "
             ":fail_event_record_ns, :fail_event_stream_id, :fail_event_before, :oom_before, :warm_same_site, "
             ":later_failures, :victims_after, :first_victim, :first_victim_stack_id, :retried_ok, "
             ":stray_stream_id, "

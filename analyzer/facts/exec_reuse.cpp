@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/launch_intervals.h"
+#include "analyzer/facts/optimizer_graph.h"
 #include "analyzer/facts/passes.h"
+#include "analyzer/facts/repeated_launches.h"
 #include "analyzer/facts/stats.h"
 
 #include <map>
@@ -34,9 +36,10 @@ Result<void> buildExecReuse(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO exec_reuse VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?)"));
+            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         const LaunchIntervals intervals(process, context.timelinesOf(process));
+        const RepeatedLaunches repeated(process);
         for (const Exec& exec : process.execs) {
             if (exec.result != 0)
                 continue;
@@ -61,6 +64,7 @@ Result<void> buildExecReuse(FactContext& context) {
                 device = process.device(replay.deviceId);
             }
             const IntervalFigures figures = intervals.of(exec);
+            const Repeats repeats = repeated.of(exec);
             // On a host device the same work takes longer when others use the cores: the host thread of the
             // job is held up by them as well.
             std::int64_t noiseNs = device == nullptr ? 0 : device->unevenNs();
@@ -77,9 +81,13 @@ Result<void> buildExecReuse(FactContext& context) {
                 graph == nullptr ? std::nullopt : orNull(graph->captureId),
                 process.graphName(graph, exec.execId), graph == nullptr ? std::nullopt : graph->signature,
                 exec.createdNs, endNs, nodes, launched, steady, update.done, update.failed,
-                exec.createdNs - exec.createdStartNs, medianNs(durations), medianNs(launches),
-                figures.medianNs, figures.cv, figures.p99Ns, figures.spread, figures.idleSpreadNs,
-                figures.lateNs, figures.count, noiseNs, orNull(stack), orNull(process.launchStackOf(exec))));
+                exec.createdNs - exec.createdStartNs, medianNs(durations), medianNs(launches), repeats.count,
+                repeats.first == nullptr ? std::nullopt : process.stepNumberAt(repeats.first->launchStartNs),
+                repeats.first == nullptr ? std::nullopt : std::optional(repeats.first->launchStartNs),
+                repeats.first == nullptr ? std::nullopt : orNull(repeats.first->stackId),
+                graph != nullptr && isOptimizerGraph(process, *graph), figures.medianNs, figures.cv,
+                figures.p99Ns, figures.spread, figures.idleSpreadNs, figures.lateNs, figures.count, noiseNs,
+                orNull(stack), orNull(process.launchStackOf(exec))));
         }
     }
     return {};

@@ -2,9 +2,15 @@
 #include "analyzer/facts/facts.h"
 
 #include "analyzer/facts/capture_risk.h"
+#include "analyzer/facts/comm_cost.h"
+#include "analyzer/facts/frozen_shape.h"
 #include "analyzer/facts/passes.h"
+#include "analyzer/facts/pool_conflict.h"
 #include "analyzer/facts/rank_divergence.h"
 #include "analyzer/facts/recapture.h"
+#include "analyzer/facts/ring_peers.h"
+#include "analyzer/facts/stall.h"
+#include "analyzer/facts/unordered_access.h"
 #include "analyzer/schema/schema_sql.h"
 
 #include <regex>
@@ -48,12 +54,18 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildStalePointer(context));
     GD_TRY(buildMemoryWatch(context));
     GD_TRY(buildFrozenScalar(context));
+    GD_TRY(buildFrozenShape(context));
     GD_TRY(buildFallback(context));
     GD_TRY(buildNccl(context));
     GD_TRY(buildCommLifetime(context));
     GD_TRY(buildRecapture(context));
     GD_TRY(buildCaptureRisk(context));
     GD_TRY(buildRankDivergence(context));
+    GD_TRY(buildUnorderedAccess(context));
+    GD_TRY(buildPoolConflict(context));
+    GD_TRY(buildRingPeers(context));
+    GD_TRY(buildCommCost(context));
+    GD_TRY(buildStall(context));
     return buildVitalSigns(context);
 }
 

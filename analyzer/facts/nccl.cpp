@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/optimizer_graph.h"
 #include "analyzer/facts/passes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace gd::facts {
 namespace {
@@ -78,11 +80,18 @@ struct StepBytes {
     }
 };
 
-// When the last graph of each step was launched; the smallest time where none was.
+// When the last graph of each step was launched, an optimizer's aside, which follows the reduction of
+// gradients by design; the smallest time where none was.
 std::vector<std::int64_t> lastLaunches(const ProcessData& process) {
     std::vector<std::int64_t> result(process.steps.size(), std::numeric_limits<std::int64_t>::min());
+    std::set<std::int64_t> optimizers;
+    for (const Exec& exec : process.execs) {
+        const Graph* graph = process.templateOf(exec);
+        if (graph != nullptr && isOptimizerGraph(process, *graph))
+            optimizers.insert(exec.execId);
+    }
     for (const Replay& replay : process.replays) {
-        if (replay.step >= 0)
+        if (replay.step >= 0 && !optimizers.contains(replay.execId))
             result[static_cast<std::size_t>(replay.step)]
                 = std::max(result[static_cast<std::size_t>(replay.step)], replay.launchStartNs);
     }

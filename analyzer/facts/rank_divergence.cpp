@@ -93,8 +93,10 @@ Divergence compare(const Member& first, const Member& other) {
         if (a.messageBytes != b.messageBytes)
             return {i, "bytes"};
     }
-    // One may just have been cut off; after both destroyed the communicator nothing can follow.
-    const bool over = first.comm->destroyStartNs && other.comm->destroyStartNs;
+    // One may just have been cut off; after both destroyed the communicator nothing can follow. An abort
+    // comes at any time.
+    const bool over = first.comm->destroyStartNs && other.comm->destroyStartNs && !first.comm->aborted
+        && !other.comm->aborted;
     if (over && first.calls.size() != other.calls.size())
         return {both, "count"};
     return {};

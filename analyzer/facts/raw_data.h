@@ -194,6 +194,7 @@ struct Comm {
     std::optional<std::int64_t> destroyEndNs;
     std::int64_t destroyThreadId = 0;
     std::int64_t destroyStackId = 0;
+    bool aborted = false; // ended by an abort, not by a destroy or finalize
 };
 
 struct Device {

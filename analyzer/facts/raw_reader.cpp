@@ -23,6 +23,17 @@ std::int16_t deviceOr(const Statement& row, int column, std::int16_t otherwise) 
     return row.isNull(column) ? otherwise : static_cast<std::int16_t>(row.int64(column));
 }
 
+// An abort ends a communicator as any other call does, but by another call.
+bool endedByAbort(const ProcessData& process, const Comm& comm) {
+    bool found = false;
+    if (comm.destroyStartNs) {
+        const std::int64_t atNs = *comm.destroyStartNs;
+        process.eachCall(static_cast<std::int32_t>(comm.destroyThreadId), atNs, atNs,
+            [&](const ApiCall& call) { found = found || call.known == KnownCall::commAbort; });
+    }
+    return found;
+}
+
 // Only the ranges that enclose a whole capture name its graph.
 std::string commonPath(const ProcessData& process, const Graph& graph) {
     std::string common;
@@ -468,6 +479,8 @@ void RawReader::finish() {
         }
         for (Graph& graph : data.graphs)
             graph.rangePath = commonPath(data, graph);
+        for (Comm& comm : data.comms)
+            comm.aborted = endedByAbort(data, comm);
         for (std::size_t i = 0; i < data.replays.size(); ++i) {
             if (const auto found = data.execIndex.find(data.replays[i].execId); found != data.execIndex.end())
                 data.execs[static_cast<std::size_t>(found->second)].replays.push_back(

@@ -71,6 +71,7 @@ CREATE TABLE capture_outcome (
   fail_legacy_stream INTEGER, -- 1: legacy default stream
   fail_same_device INTEGER, -- 1: capture's device
   fail_sub_kind TEXT, -- other threads: pin_memory nccl_watchdog nccl_proxy autograd telemetry user_worker; NULL same thread
+  fail_destroyed_by TEXT, -- calls that destroy an object: 'gc' a collector of cycles | 'refcount' the last reference went | 'code' nothing of the kind on the stack; NULL other calls, or no stack
   fail_in_tool INTEGER, -- 1: the innermost frame of ours or the user's lies in an injected library
   fail_other_capture_id INTEGER, -- 902: the other capture
   fail_event_record_ns INTEGER, -- 905, 907: when the event had been recorded
@@ -169,6 +170,11 @@ CREATE TABLE exec_reuse (
   instantiate_ns INTEGER NOT NULL, -- time in the instantiate call
   median_replay_ns INTEGER, -- device time of a replay, NULL not measured
   median_launch_ns INTEGER, -- host time of the launch call
+  repeats INTEGER NOT NULL, -- launches directly after one of its own, with no other executable and no single kernel in between, where that was recorded
+  repeat_step INTEGER, -- step of the first of them
+  repeat_ns INTEGER, -- when that was launched
+  repeat_stack_id INTEGER, -- where, NULL no stack
+  is_optimizer INTEGER NOT NULL, -- 1: its graph holds kernels of an optimizer, and little else
   interval_median_ns INTEGER, -- between its starts on the device (launches where not measured) in steady state, at the same position of two steps that follow each other
   interval_cv REAL, -- coefficient of variation of these intervals inside their populations, NULL below 10
   interval_p99_ns INTEGER, -- 99th percentile
@@ -295,6 +301,30 @@ CREATE TABLE frozen_scalar (
   known INTEGER NOT NULL -- 0: no eager run of the region was recorded to compare with
 ) STRICT;
 
+-- Graphs whose kernels eager runs launched in several sizes, while all graphs of these kernels have one; one row per
+-- executable of at least 32 kernels. Sizes are grids, and bytes of collectives.
+CREATE TABLE frozen_shape (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  graph_name TEXT NOT NULL, -- name for people
+  eager_runs INTEGER NOT NULL, -- eager runs of these kernels before the first replay
+  sizes INTEGER NOT NULL, -- different sizes among them, of the kernel that has most
+  kernels INTEGER NOT NULL, -- kernels of the graph whose size differs
+  kernel TEXT NOT NULL, -- the one with most sizes
+  eager_text TEXT NOT NULL, -- its grids in the eager runs, in their order, for people
+  frozen_text TEXT NOT NULL, -- its grid in the graph
+  comm_hash INTEGER, -- communicator of the call that has most sizes, NULL: none differs
+  comm_kind TEXT, -- the call
+  comm_eager_text TEXT, -- its bytes in the eager runs
+  comm_bytes INTEGER, -- its bytes in the graph
+  comm_stack_id INTEGER, -- where it was captured
+  replays INTEGER NOT NULL, -- launches that succeeded
+  start_ns INTEGER NOT NULL, -- first of them
+  end_ns INTEGER NOT NULL, -- last of them
+  step INTEGER, -- step of the first
+  stack_id INTEGER -- where the graph was captured
+) STRICT;
+
 -- Steps in which a region that has (or had) a graph ran as single launches.
 CREATE TABLE fallback (
   process_id INTEGER NOT NULL, -- process
@@ -342,7 +372,7 @@ CREATE TABLE nccl_step (
   eager_bytes INTEGER NOT NULL, -- message bytes of eager calls
   graph_ops INTEGER NOT NULL, -- operations in replays
   eager_ops INTEGER NOT NULL, -- eager calls
-  eager_kind TEXT NOT NULL, -- 'none' | 'point_to_point' only sends and receives | 'after_graphs' all after the last launch of a graph in the step, as a gradient reduction | 'between_graphs'
+  eager_kind TEXT NOT NULL, -- 'none' | 'point_to_point' only sends and receives | 'after_graphs' all after the last launch of a graph in the step, an optimizer's aside, as a gradient reduction | 'between_graphs'
   exposed_eager_ns INTEGER, -- exposed time of eager communication kernels, NULL not measured
   eager_stack_id INTEGER, -- of the largest eager call
   eager_thread_id INTEGER, -- its thread
@@ -368,6 +398,15 @@ CREATE TABLE comm_lifetime (
   destroy_thread_id INTEGER, -- by which thread
   execs_gone_ns INTEGER, -- when the last of them was destroyed, NULL never
   nccl_version INTEGER, -- NCCL_VERSION_CODE, NULL unknown or not NCCL
+  aborted INTEGER NOT NULL, -- 1: an abort ended it, not a destroy or finalize
+  first_abort INTEGER NOT NULL, -- 1: no other process of this host aborted it before
+  open_captures INTEGER NOT NULL, -- captures of this process that were open then
+  replays_after INTEGER NOT NULL, -- launches of executables with its operations after it
+  first_after_ns INTEGER, -- first of them, NULL none
+  after_exec_id INTEGER, -- its executable
+  after_stack_id INTEGER, -- where it was launched, or its graph captured
+  failed_after INTEGER NOT NULL, -- calls of this process that failed after it
+  first_failed TEXT, -- first of them: driver function and its error, NULL none
   known INTEGER NOT NULL -- 0: communicators were not recorded
 ) STRICT;
 
@@ -436,6 +475,127 @@ CREATE TABLE rank_divergence (
   stack_id INTEGER, -- where it was made here
   other_stack_id INTEGER, -- and there
   known INTEGER NOT NULL -- 0: communication was not recorded on both from the communicator's creation on
+) STRICT;
+
+-- Nodes of one graph that use the same memory though neither waits for the other, one row per executable and pair of
+-- names. Of kernels it is not known what they do with a pointer, nor how far they go: the other one must write there.
+CREATE TABLE unordered_access (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable that was launched
+  graph_id INTEGER NOT NULL, -- its template
+  graph_name TEXT NOT NULL, -- name for people
+  writer_node_id INTEGER NOT NULL, -- copy, fill or collective that writes
+  writer_name TEXT NOT NULL, -- its name or type
+  other_node_id INTEGER NOT NULL, -- node that uses what is written
+  other_name TEXT NOT NULL, -- its name or type
+  other_role TEXT NOT NULL, -- 'reads' | 'writes' | 'uses' a kernel parameter points there
+  other_param INTEGER, -- kernel parameter index, NULL other nodes
+  reason TEXT NOT NULL, -- 'no_path' between the nodes | 'same_group' calls of one communication group run at the same time
+  address INTEGER NOT NULL, -- first byte that both use
+  bytes INTEGER NOT NULL, -- from there to the end of what is written
+  pairs INTEGER NOT NULL, -- pairs of nodes with these names
+  writer_stream_id INTEGER, -- stream that the writer was captured from
+  other_stream_id INTEGER, -- the other's
+  replays INTEGER NOT NULL, -- launches that succeeded
+  start_ns INTEGER NOT NULL, -- first launch
+  end_ns INTEGER NOT NULL, -- last launch
+  step INTEGER, -- step of the first
+  thread_id INTEGER, -- thread that captured the writer
+  stack_id INTEGER, -- where the later of the two was captured, else the other, else the graph
+  confidence TEXT NOT NULL, -- 'high' both ranges are known | 'medium' one is a kernel's pointer
+  known INTEGER NOT NULL -- 0: edges or parameters of the graph are not known, or it is too large to judge
+) STRICT;
+
+-- Executables that use the same memory, launched so that one of them overwrites what another has still to read; one row
+-- per pair that belongs together.
+CREATE TABLE pool_conflict (
+  process_id INTEGER NOT NULL, -- process
+  what TEXT NOT NULL, -- 'order' another one ran between two that follow each other in the order of captures | 'overlap' they ran at the same time | 'again' one ran again before another used what it had left
+  exec_id INTEGER NOT NULL, -- the one that came between, or the one that writes
+  graph_name TEXT NOT NULL, -- its name for people
+  first_exec_id INTEGER NOT NULL, -- the one before it
+  first_name TEXT NOT NULL, -- its name for people
+  second_exec_id INTEGER, -- the one that should have followed that, NULL overlap
+  second_name TEXT, -- its name for people
+  addresses INTEGER NOT NULL, -- addresses that all of them use
+  address INTEGER NOT NULL, -- one of them
+  steps INTEGER NOT NULL, -- steps in which it happened
+  start_ns INTEGER NOT NULL, -- first time
+  end_ns INTEGER NOT NULL, -- last time
+  step INTEGER, -- step of the first time
+  thread_id INTEGER, -- launching thread
+  stack_id INTEGER, -- where the one in between is launched, else captured
+  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium'
+) STRICT;
+
+-- Replays and communication that did not come to an end, or that a device error ended.
+CREATE TABLE stall (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  kind TEXT NOT NULL, -- 'replay' | 'comm'
+  exec_id INTEGER, -- replay: executable
+  name TEXT NOT NULL, -- graph, or the operation
+  comm_hash INTEGER, -- communicator that it waits in, NULL unknown
+  nranks INTEGER, -- its ranks
+  rank INTEGER, -- this process's rank in it
+  peer INTEGER, -- rank that a send or receive names
+  outcome TEXT NOT NULL, -- 'never' not over when the process ended | 'late' over after the limit | 'failed' ended by a device error
+  error TEXT, -- failed: its CUDA name
+  start_ns INTEGER NOT NULL, -- started, or was launched
+  end_ns INTEGER NOT NULL, -- ended, or the process did
+  limit_ns INTEGER NOT NULL, -- longer counts as stalled
+  others TEXT, -- what the other ranks were doing meanwhile, for people; NULL: they are not in the trace
+  cycle INTEGER NOT NULL, -- 1: every rank of the cycle waits in a send to the next one, none receives
+  step INTEGER, -- step
+  thread_id INTEGER, -- launching thread
+  stack_id INTEGER, -- where it was launched
+  known INTEGER NOT NULL -- 0: ends of replays were not recorded
+) STRICT;
+
+-- Rings of sends and receives that eager calls turned round while the captured ones keep their direction.
+CREATE TABLE ring_peers (
+  process_id INTEGER NOT NULL, -- process
+  comm_hash INTEGER NOT NULL, -- communicator
+  nranks INTEGER NOT NULL, -- its ranks
+  rank INTEGER NOT NULL, -- this process's rank in it
+  exec_id INTEGER NOT NULL, -- executable that holds the sends
+  graph_name TEXT NOT NULL, -- its name for people
+  captured_peer INTEGER NOT NULL, -- rank that all its sends go to
+  eager_peers TEXT NOT NULL, -- ranks that eager sends went to, one a direction, in the order of the calls, for people
+  peers INTEGER NOT NULL, -- different ones among them
+  directions INTEGER NOT NULL, -- how often they kept a direction for some calls
+  replays INTEGER NOT NULL, -- launches that succeeded
+  start_ns INTEGER NOT NULL, -- first of them
+  end_ns INTEGER NOT NULL, -- last of them
+  step INTEGER, -- step of the first
+  thread_id INTEGER, -- thread that captured the send
+  stack_id INTEGER, -- where it was captured
+  known INTEGER NOT NULL -- 0: communication was not recorded
+) STRICT;
+
+-- Time that devices spend in communication, beside the bytes of the communicator that moves most in collectives; one row
+-- per process and device. The least of all steps and ranks holds no wait for a late rank.
+CREATE TABLE comm_cost (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  comm_hash INTEGER NOT NULL, -- communicator that moves most bytes in collectives
+  nranks INTEGER NOT NULL, -- its ranks
+  hosts INTEGER NOT NULL, -- different hosts of its processes in the trace
+  local_ranks INTEGER, -- ranks of the job on this host, by the launcher's variables; NULL unknown
+  is_modelled INTEGER NOT NULL, -- 1: a model of a network stands for the communicator
+  steps INTEGER NOT NULL, -- steady steps
+  step_ns INTEGER NOT NULL, -- median step on the device
+  comm_ns INTEGER NOT NULL, -- median time of a step with communication kernels running
+  least_comm_ns INTEGER NOT NULL, -- least of all steady steps and ranks of the communicator
+  idle_ns INTEGER NOT NULL, -- median idle time of a step
+  bytes INTEGER NOT NULL, -- message bytes of the communicator in a step
+  graph_bytes INTEGER NOT NULL, -- of these in replays
+  wire_bytes_per_s INTEGER, -- bus bandwidth of nccl-tests from the step with the least communication, NULL unknown
+  start_ns INTEGER NOT NULL, -- first steady step
+  end_ns INTEGER NOT NULL, -- last
+  thread_id INTEGER, -- thread of its largest call
+  stack_id INTEGER, -- where its largest call was made or captured
+  known INTEGER NOT NULL -- 0: communication kernels were not recorded one by one
 ) STRICT;
 
 -- The figures on top of a report; one row per process and figure, and one with process_id 0 for the job.

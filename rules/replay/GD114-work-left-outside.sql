@@ -20,8 +20,8 @@ SELECT l.process_id, l.start_ns, l.end_ns, l.step, l.thread_id, l.stack_id,
   l.capture_id AS root_id, l.capture_id, l.bytes AS cost_bytes,
   CASE l.kind WHEN 'comm' THEN 'collective' WHEN 'kernel' THEN 'kernel'
     WHEN 'memcpy' THEN 'copy' ELSE 'fill' END AS kind, l.name,
-  CASE WHEN l.operations > TRUE
-    THEN ' and ' || (l.operations - 1) || ' more operations' ELSE '' END AS more,
+  CASE WHEN l.operations > 1
+    THEN ' and ' || (l.operations - 1) || ' more' ELSE '' END AS more,
   COALESCE(l.stream_id, 'unknown') AS stream, l.replays_after AS replays,
   COALESCE('"' || c.range_path || '"', 'stream ' || c.stream_id) AS region,
   CASE WHEN l.kind IN ('kernel', 'comm') THEN 'high' ELSE 'medium' END
@@ -48,7 +48,7 @@ INSERT INTO capture_leak (process_id, capture_id, kind, name, stream_id, start_n
 VALUES (1, 1, 'kernel', 'scale', 9, 10, 3, NULL, 1, 2, 1),
   (1, 1, 'memset', 'cuMemsetD8Async', 9, 5, 8, 64, 1, 2, 1),
   (1, 1, 'comm', 'all_reduce', 9, 20, 4, 4096, 1, 1, 1);
--- expect: collective all_reduce and 2 more operations on stream 9 ran once while stream 7 was captured and is missing from its 1 replays | stack_id=4 confidence=high cost_bytes=4096
+-- expect: collective all_reduce and 2 more on stream 9 ran once while stream 7 was captured and is missing from its 1 replays | stack_id=4 confidence=high cost_bytes=4096
 -- test: fires for a kernel before a copy, and for a lone copy and fill with less confidence
 INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, range_path)
 VALUES (1, 1, 7, 'ended_ok', 'step/cycle'),
@@ -61,7 +61,7 @@ VALUES (1, 1, 'memcpy', 'cuMemcpyAsync', 9, 10, 1, 1, 5),
   (1, 1, 'kernel', 'scale', 9, 20, 1, 1, 5),
   (1, 2, 'memcpy', 'cuMemcpyAsync', 9, 10, 1, 1, 5),
   (1, 3, 'memset', 'cuMemsetD8Async', NULL, 10, 1, 1, 5);
--- expect: kernel scale and 1 more operations on stream 9 ran once while "step/cycle" was captured and is missing from its 5 replays | confidence=high
+-- expect: kernel scale and 1 more on stream 9 ran once while "step/cycle" was captured and is missing from its 5 replays | confidence=high
 -- expect: copy cuMemcpyAsync on stream 9 ran once while stream 7 was captured and is missing from its 5 replays | confidence=medium
 -- expect: fill cuMemsetD8Async on stream unknown ran once while stream 7 was captured and is missing from its 5 replays
 -- test: quiet for what no eager iteration did before, for failed captures, unknown rows, and graphs never replayed

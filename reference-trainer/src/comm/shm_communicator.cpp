@@ -10,6 +10,7 @@
 #include <cstring>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace gdt::comm {
 
@@ -32,6 +33,8 @@ public:
         runtime::host::reportComm(GD_RT_CREATED, m_endpoint->commHash(), m_size, m_rank);
     }
     ~ShmCommunicator() override {
+        if (m_aborted)
+            return;
         runtime::host::ApiCall call({.api = GD_API_COMM_DESTROY});
         runtime::host::reportComm(GD_RT_DESTROYED, m_endpoint->commHash(), m_size, m_rank);
         static_cast<void>(call.end(Status::Success));
@@ -79,7 +82,10 @@ public:
     [[nodiscard]] std::unique_ptr<Communicator> split(int color, int key, std::string& error) override;
 
     void abort() override {
+        if (std::exchange(m_aborted, true))
+            return;
         runtime::host::ApiCall call({.api = GD_API_COMM_ABORT});
+        runtime::host::reportComm(GD_RT_DESTROYED, m_endpoint->commHash(), m_size, m_rank);
         static_cast<void>(m_endpoint->fail(
             "rank " + std::to_string(m_endpoint->jobRank(m_rank)) + " aborted the communicator"));
         static_cast<void>(call.end(Status::Success));
@@ -140,6 +146,7 @@ private:
     int m_rank;
     int m_size;
     bool m_grouping = false;
+    bool m_aborted = false;
     std::vector<Queued> m_queued;
 };
 

@@ -250,6 +250,6 @@ CHECKS = [
                                    ("slow-dataloader", "GD310"))
       for check in fault(fault_id, rule, line=False)],
     *fault("dropout-frozen", "GD201", "--dropout", "0.1", line=False),
-    *fault("fp8-scale-host", "GD201", "--dtype", "fp8", line=False),
+    *fault("fp8-scale-host", "GD213", "--dtype", "fp8", line=False),
     *fault("pp-single-microbatch-capture", "GD302", "--pp", "2"),
 ]

@@ -54,6 +54,23 @@ TEST(CaptureOutcome, KindsOfForeignThreads) {
     EXPECT_EQ(trace.text("SELECT fail_sub_kind FROM capture_outcome"), "nccl_watchdog");
 }
 
+TEST(CaptureOutcome, WhyAnObjectWasDestroyedJustThen) {
+    const auto why = [](const std::vector<std::string>& frames, gd_api_id api) {
+        TraceBuilder trace;
+        trace.capture(100, {.endNs = 500, .endResult = 901});
+        trace.fail(1, api, 900, 200, {.stack = trace.stack(frames)});
+        build(trace);
+        return trace.text("SELECT fail_destroyed_by FROM capture_outcome");
+    };
+    EXPECT_EQ(
+        why({"subtype_dealloc", "delete_garbage", "gc_collect_main", "forward@9"}, GD_API_GRAPH_EXEC_DESTROY),
+        "gc");
+    EXPECT_EQ(why({"subtype_dealloc", "forward@9"}, GD_API_GRAPH_DESTROY), "refcount");
+    EXPECT_EQ(why({"reset@3", "forward@9"}, GD_API_MODULE_UNLOAD), "code");
+    EXPECT_EQ(why({}, GD_API_GRAPH_EXEC_DESTROY), "NULL");
+    EXPECT_EQ(why({"gc_collect_main", "forward@9"}, GD_API_MEM_FREE), "NULL");
+}
+
 TEST(CaptureOutcome, TheAllocatingPlaceWasWarm) {
     TraceBuilder trace;
     const auto warm = trace.stack({"cuMemAlloc", "grow@12", "warmup@3", "main@1"});

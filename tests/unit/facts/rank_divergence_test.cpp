@@ -97,6 +97,14 @@ TEST_F(RankDivergenceTest, MoreCallsAreADifferenceAfterBothDestroyedIt) {
     EXPECT_EQ(first(), "count 1: all_reduce of 32 bytes, eager / no further call");
 }
 
+TEST_F(RankDivergenceTest, MoreCallsAreNoneWhereOneAbortedIt) {
+    rank({{"all_reduce", 64}}, 0, 900'000);
+    trace.call(1, GD_API_COMM_ABORT, 899'990, 900'010);
+    trace.process(2);
+    rank({{"all_reduce", 64}, {"all_reduce", 32}}, 0, 900'000);
+    EXPECT_EQ(first(), "none 0: no further call / no further call");
+}
+
 TEST_F(RankDivergenceTest, UnknownWhereCallsWereMissed) {
     trace.coverage("comm_ops", "partial");
     rank({{"all_reduce", 64}});

@@ -80,15 +80,17 @@ Status checkReferences(const DeviceState& device, const std::vector<Reference>& 
     return Status::Success;
 }
 
-void runOne(StreamState& stream, const Operation& operation, const std::vector<Reference>& references) {
+// False: an error of the device kept it from running.
+bool runOne(StreamState& stream, const Operation& operation, const std::vector<Reference>& references) {
     DeviceState& device = *stream.device;
     if (device.sticky() != Status::Success && !runsAfterFailure(operation))
-        return;
+        return false;
     Status status = checkReferences(device, references);
     if (status == Status::Success)
         status = std::visit(Work{stream}, operation);
     if (status != Status::Success)
         device.raise(status);
+    return true;
 }
 
 // Collectives are few and long, so they are always timed; other nodes only while node times are wanted,
@@ -98,7 +100,8 @@ bool nodeTimed(const Operation& operation, bool everyNode) {
 }
 
 void runReplay(StreamState& stream, const ReplayOperation& replay, std::uint64_t correlation) {
-    const bool timed = activityWanted();
+    // After an error of the device nothing runs, so there is nothing to record.
+    const bool timed = activityWanted() && stream.device->sticky() == Status::Success;
     const bool everyNode = timed && nodeActivityWanted();
     const std::int64_t startNs = timed ? nowNs() : 0;
     std::size_t nextMarker = 0;
@@ -118,8 +121,10 @@ void runReplay(StreamState& stream, const ReplayOperation& replay, std::uint64_t
             continue;
         if (timed && nodeTimed(node.operation, everyNode)) {
             const std::int64_t nodeStartNs = nowNs();
-            runOne(stream, node.operation, node.references);
-            reportActivity(stream, node.operation, correlation, nodeStartNs, nowNs(), replay.execId, nodeId);
+            if (runOne(stream, node.operation, node.references)) {
+                reportActivity(
+                    stream, node.operation, correlation, nodeStartNs, nowNs(), replay.execId, nodeId);
+            }
         } else {
             runOne(stream, node.operation, node.references);
         }
@@ -141,8 +146,8 @@ void runEntry(StreamState& stream, Entry& entry) {
     }
     if (isTimed(entry.operation) && activityWanted()) {
         const std::int64_t startNs = nowNs();
-        runOne(stream, entry.operation, entry.references);
-        reportActivity(stream, entry.operation, entry.correlation, startNs, nowNs(), 0, 0);
+        if (runOne(stream, entry.operation, entry.references))
+            reportActivity(stream, entry.operation, entry.correlation, startNs, nowNs(), 0, 0);
         return;
     }
     runOne(stream, entry.operation, entry.references);

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/stall.h"
+
+#include "analyzer/facts/stats.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace gd::facts {
+namespace {
+
+// A job that ended in order had time enough; of one that was killed, the last half second of device records
+// is missing.
+constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kKilledPatienceNs = 2'000'000'000;
+constexpr std::int32_t kLaunchFailed = 719;
+
+struct Stall {
+    const ProcessData* process = nullptr;
+    std::int64_t deviceId = 0;
+    const Exec* exec = nullptr; // null: a single call
+    std::string name;
+    std::int64_t commHash = 0; // 0 = unknown
+    std::int32_t peer = -1;
+    const char* outcome = "never";
+    std::int32_t result = 0;
+    std::int64_t startNs = 0;
+    std::int64_t endNs = 0;
+    std::int64_t limitNs = 0;
+    std::int32_t threadId = 0;
+    std::int64_t stackId = 0;
+    bool known = true;
+
+    bool isSend() const { return name == "Send"; }
+};
+
+const Comm* commOf(const ProcessData& process, std::int64_t hash) {
+    const auto found = std::find_if(
+        process.comms.begin(), process.comms.end(), [&](const Comm& comm) { return comm.commHash == hash; });
+    return hash == 0 || found == process.comms.end() ? nullptr : &*found;
+}
+
+// The communicator whose calls a graph holds; 0 = none, or several.
+std::int64_t capturedComm(const ProcessData& process, const Exec& exec) {
+    const Graph* graph = process.templateOf(exec);
+    std::set<std::int64_t> hashes;
+    for (const CommOp& op : process.commOps) {
+        if (graph != nullptr && op.captureId != 0 && op.captureId == graph->captureId)
+            hashes.insert(op.commHash);
+    }
+    return hashes.size() == 1 ? *hashes.begin() : 0;
+}
+
+std::int64_t launchStack(const ProcessData& process, const Exec& exec, std::int64_t ofLaunch) {
+    if (ofLaunch != 0)
+        return ofLaunch;
+    if (const std::int64_t seen = process.launchStackOf(exec); seen != 0)
+        return seen;
+    const Graph* graph = process.templateOf(exec);
+    const Capture* capture = graph == nullptr ? nullptr : process.capture(graph->captureId);
+    return capture == nullptr ? 0 : capture->beginStackId;
+}
+
+std::int64_t medianReplayNs(const ProcessData& process, const Exec& exec) {
+    std::vector<std::int64_t> lengths;
+    for (const std::int32_t index : exec.replays) {
+        const Replay& replay = process.replays[static_cast<std::size_t>(index)];
+        if (replay.measured)
+            lengths.push_back(replay.endNs - replay.startNs);
+    }
+    return medianNs(lengths).value_or(0);
+}
+
+// --- replays that do not end ---
+
+class ReplayStalls {
+public:
+    explicit ReplayStalls(const ProcessData& process)
+        : m_process(process) { }
+
+    void addTo(std::vector<Stall>& stalls) const {
+        std::map<std::int64_t, const Replay*> lastMeasured; // by stream, by launch
+        for (const Replay& replay : m_process.replays) {
+            if (replay.measured)
+                lastMeasured[replay.streamId] = &replay;
+        }
+        std::set<std::int64_t> stuck; // streams: what follows only queues behind the first
+        for (const Replay& replay : m_process.replays) {
+            const Exec* exec = m_process.exec(replay.execId);
+            if (exec == nullptr || replay.result != 0 || stuck.contains(replay.streamId))
+                continue;
+            const auto last = lastMeasured.find(replay.streamId);
+            const bool followed
+                = last != lastMeasured.end() && last->second->launchStartNs > replay.launchStartNs;
+            const std::int64_t least
+                = replay.measured || m_process.endedClosed ? kPatienceNs : kKilledPatienceNs;
+            const std::int64_t limitNs = std::max(least, 20 * medianReplayNs(m_process, *exec));
+            const std::int64_t startNs = replay.measured ? replay.startNs : replay.launchStartNs;
+            const std::int64_t endNs = replay.measured ? replay.endNs : m_process.endNs;
+            if (endNs - startNs < limitNs || (!replay.measured && followed))
+                continue;
+            stuck.insert(replay.streamId);
+            const Graph* graph = m_process.templateOf(*exec);
+            stalls.push_back({&m_process, replay.deviceId, exec, m_process.graphName(graph, exec->execId),
+                capturedComm(m_process, *exec), -1, replay.measured ? "late" : "never", 0, startNs, endNs,
+                limitNs, replay.threadId, launchStack(m_process, *exec, replay.stackId),
+                replay.measured || m_process.complete("graph_trace", startNs, endNs)});
+        }
+    }
+
+private:
+    const ProcessData& m_process;
+};
+
+// --- communication that a host runtime gave up ---
+
+const DeviceOp* lastOp(const ProcessData& process) {
+    const auto last = std::max_element(process.ops.begin(), process.ops.end(),
+        [](const DeviceOp& a, const DeviceOp& b) { return a.endNs < b.endNs; });
+    return last == process.ops.end() ? nullptr : &*last;
+}
+
+const CommOp* callOf(const ProcessData& process, std::int64_t correlation) {
+    const auto call = std::find_if(process.calls.begin(), process.calls.end(),
+        [&](const ApiCall& candidate) { return candidate.correlation == correlation; });
+    if (correlation == 0 || call == process.calls.end())
+        return nullptr;
+    const auto op
+        = std::find_if(process.commOps.begin(), process.commOps.end(), [&](const CommOp& candidate) {
+              return candidate.threadId == call->threadId && candidate.timeNs >= call->startNs
+                  && candidate.timeNs <= call->endNs;
+          });
+    return op == process.commOps.end() ? nullptr : &*op;
+}
+
+// A host runtime ends an operation that cannot go on with an error, and records nothing after it.
+void addFailed(const RawData& raw, const ProcessData& process, std::vector<Stall>& stalls) {
+    const bool failed = !process.isCuda
+        && std::any_of(process.calls.begin(), process.calls.end(),
+            [](const ApiCall& call) { return call.returned && call.result == kLaunchFailed; });
+    const DeviceOp* op = failed ? lastOp(process) : nullptr;
+    if (op == nullptr || !op->isComm)
+        return;
+    const DeviceOp& last = *op;
+    Stall stall{&process, last.deviceId, nullptr, std::string(raw.shapeName(last.shapeId)), 0, -1, "failed",
+        kLaunchFailed, last.startNs, last.endNs, 0, 0, 0, true};
+    if (last.inGraph) {
+        const auto replay = std::find_if(process.replays.begin(), process.replays.end(),
+            [&](const Replay& candidate) { return candidate.correlation == last.correlation; });
+        if (replay != process.replays.end()) {
+            stall.exec = process.exec(replay->execId);
+            stall.threadId = replay->threadId;
+        }
+        if (stall.exec != nullptr) {
+            stall.commHash = capturedComm(process, *stall.exec);
+            stall.stackId = launchStack(process, *stall.exec, replay->stackId);
+        }
+    } else if (const CommOp* call = callOf(process, last.correlation)) {
+        stall.commHash = call->commHash;
+        stall.peer = call->kind == "send" || call->kind == "recv" ? call->peer : -1;
+        stall.threadId = call->threadId;
+        stall.stackId = call->stackId;
+    }
+    stalls.push_back(std::move(stall));
+}
+
+// --- what the ranks of a communicator say together ---
+
+class Ranks {
+public:
+    explicit Ranks(const std::vector<Stall>& stalls) {
+        for (const Stall& stall : stalls) {
+            const Comm* comm = commOf(*stall.process, stall.commHash);
+            if (comm != nullptr)
+                m_ranks[stall.commHash].try_emplace(comm->rank, &stall);
+        }
+    }
+
+    std::optional<std::string> others(const Stall& stall) const {
+        const auto ranks = m_ranks.find(stall.commHash);
+        if (ranks == m_ranks.end())
+            return std::nullopt;
+        std::string text;
+        for (const auto& [rank, other] : ranks->second) {
+            if (other->process == stall.process)
+                continue;
+            text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank) + " in "
+                + (other->exec != nullptr && other->name != "Send" && other->name != "Recv" ? "a replay of "
+                                                                                            : std::string())
+                + other->name
+                + (other->peer >= 0
+                        ? (other->isSend() ? " to rank " : " from rank ") + std::to_string(other->peer)
+                        : "");
+        }
+        return orNull(text);
+    }
+
+    // Every rank from here on waits in a send to the next one, and the last of them to the first.
+    bool isCycle(const Stall& stall) const {
+        const auto ranks = m_ranks.find(stall.commHash);
+        const Stall* at = &stall;
+        for (std::size_t hops = 0; ranks != m_ranks.end() && hops <= ranks->second.size(); ++hops) {
+            const auto next = at->isSend() ? ranks->second.find(at->peer) : ranks->second.end();
+            if (next == ranks->second.end())
+                return false;
+            if (next->second->process == stall.process)
+                return true;
+            at = next->second;
+        }
+        return false;
+    }
+
+private:
+    std::map<std::int64_t, std::map<std::int64_t, const Stall*>> m_ranks; // by communicator and rank
+};
+
+Result<void> write(Statement& insert, const RawData& raw, const Ranks& ranks, const Stall& stall) {
+    const ProcessData& process = *stall.process;
+    const Comm* comm = commOf(process, stall.commHash);
+    const auto error = raw.resultNames.find(stall.result);
+    return insert.runWith(process.processId, stall.deviceId, stall.exec == nullptr ? "comm" : "replay",
+        stall.exec == nullptr ? std::nullopt : std::optional(stall.exec->execId), stall.name,
+        comm == nullptr ? std::nullopt : std::optional(stall.commHash),
+        comm == nullptr ? std::nullopt : orNull(comm->nranks),
+        comm == nullptr ? std::nullopt : std::optional(comm->rank),
+        stall.peer < 0 ? std::nullopt : std::optional(std::int64_t{stall.peer}), stall.outcome,
+        stall.result == 0 || error == raw.resultNames.end() ? std::nullopt : std::optional(error->second),
+        stall.startNs, stall.endNs, stall.limitNs, ranks.others(stall), ranks.isCycle(stall),
+        process.stepNumberAt(stall.startNs), orNull(std::int64_t{stall.threadId}), orNull(stall.stackId),
+        stall.known);
+}
+
+} // namespace
+
+Result<void> buildStall(FactContext& context) {
+    std::vector<Stall> stalls;
+    for (const ProcessData& process : context.raw.processes) {
+        ReplayStalls(process).addTo(stalls);
+        addFailed(context.raw, process, stalls);
+    }
+    const Ranks ranks(stalls);
+    GD_TRY_ASSIGN(auto insert,
+        context.db.prepare(
+            "INSERT INTO stall VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "?)"));
+    for (const Stall& stall : stalls)
+        GD_TRY(write(insert, context.raw, ranks, stall));
+    return {};
+}
+
+} // namespace gd::facts

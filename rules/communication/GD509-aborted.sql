@@ -1,0 +1,71 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- rule: GD509 aborted
+-- title: Communicator aborted while graphs still use it
+-- severity: error
+-- impact: job_dies
+-- confidence: high
+-- root: comm
+-- needs: comm_ops>=partial, callbacks>=partial
+-- why: An abort gives a communicator up: a watchdog does it after a time-out or an error (PyTorch's NCCL watchdog), an
+--   error handler or the program itself. What is in flight fails, and graphs with captured calls of that communicator can
+--   never be replayed again. Ranks that stop later are victims; the first to abort has the reason.
+-- fix: Find out why this rank gave up: its log just before, and any rank that came late or made other calls (GD502, GD513).
+--   Do not catch the error and go on: end the job and restart from a checkpoint, or destroy the graphs, make a new
+--   communicator and capture again on all ranks. If the limit was too short for a long first step, raise the time-out of
+--   init_process_group; TORCH_NCCL_ASYNC_ERROR_HANDLING only chooses how the job ends.
+-- source: NCCL user guide, fault tolerance; PyTorch documentation, ProcessGroupNCCL environment variables;
+--   pytorch/pytorch issue 104487
+-- message: communicator of {nranks} ranks: rank {rank} aborted it while {used}; {after}
+SELECT c.process_id, c.destroy_start_ns AS start_ns,
+  COALESCE(c.destroy_end_ns, c.destroy_start_ns) AS end_ns,
+  c.destroy_stack_id AS stack_id, c.destroy_thread_id AS thread_id,
+  c.comm_hash AS root_id, c.nranks, c.rank,
+  CASE WHEN c.live_execs
+    THEN printf('%d executable%s with its calls %s alive', c.live_execs,
+      CASE WHEN c.live_execs > 1 THEN 's' ELSE '' END,
+      CASE WHEN c.live_execs > 1 THEN 'were' ELSE 'was' END)
+      || COALESCE(', such as ' || c.graph_name, '')
+    ELSE 'a capture was open' END AS used,
+  CASE WHEN c.failed_after
+    THEN printf('%d call%s of this rank failed from then on, the first %s',
+      c.failed_after, CASE WHEN c.failed_after > 1 THEN 's' ELSE '' END,
+      c.first_failed)
+    ELSE 'no later call of this rank failed' END AS after,
+  'communicator' AS ev1_label, printf('0x%x', c.comm_hash) AS ev1_value,
+  'executables with its calls' AS ev2_label, c.live_execs AS ev2_value,
+  'captures open at the time' AS ev3_label, c.open_captures AS ev3_value,
+  'launches of such executables afterwards' AS ev4_label,
+  c.replays_after AS ev4_value,
+  'TORCH_NCCL_ASYNC_ERROR_HANDLING' AS ev5_label, (SELECT e.value FROM env_var AS e
+    WHERE e.process_id = c.process_id
+      AND e.name = 'TORCH_NCCL_ASYNC_ERROR_HANDLING') AS ev5_value,
+  'TORCH_NCCL_BLOCKING_WAIT' AS ev6_label, (SELECT e.value FROM env_var AS e
+    WHERE e.process_id = c.process_id
+      AND e.name = 'TORCH_NCCL_BLOCKING_WAIT') AS ev6_value,
+  'TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC' AS ev7_label, (SELECT e.value FROM env_var AS e
+    WHERE e.process_id = c.process_id
+      AND e.name = 'TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC') AS ev7_value
+FROM comm_lifetime AS c
+WHERE c.known AND c.first_abort AND (c.live_execs OR c.open_captures)
+ORDER BY c.process_id, c.comm_hash;
+-- test: fires for graphs that are alive and for a capture that is open, with what failed then
+INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, destroy_end_ns, aborted, first_abort,
+  live_execs, graph_name, open_captures, failed_after, first_failed, destroy_stack_id)
+VALUES (1, 171, 4, 2, 100, 150, 1, 1, 2, 'cycle', 0, 2, 'cuGraphLaunch: E719', 5),
+  (1, 172, 2, 0, 100, NULL, 1, 1, 1, NULL, 0, 1, 'cuGraphLaunch: E719', 5),
+  (1, 173, 2, 0, 100, NULL, 1, 1, 0, NULL, 1, 0, NULL, 5);
+INSERT INTO env_var (process_id, name, value)
+VALUES (1, 'TORCH_NCCL_ASYNC_ERROR_HANDLING', '3'),
+  (1, 'TORCH_NCCL_BLOCKING_WAIT', '0'),
+  (1, 'TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC', '600');
+-- expect: communicator of 4 ranks: rank 2 aborted it while 2 executables with its calls were alive, such as cycle; 2 calls of this rank failed from then on, the first cuGraphLaunch: E719 | root_id=171 stack_id=5 ev5_value='3' ev6_value='0' ev7_value='600'
+-- expect: communicator of 2 ranks: rank 0 aborted it while 1 executable with its calls was alive; 1 call of this rank failed from then on, the first cuGraphLaunch: E719
+-- expect: communicator of 2 ranks: rank 0 aborted it while a capture was open; no later call of this rank failed
+-- test: quiet for victims, for an orderly end, with nothing alive, and where it was not recorded
+INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, aborted, first_abort, live_execs,
+  open_captures, known)
+VALUES (1, 171, 4, 0, 100, 1, 0, 2, 1, 1),
+  (2, 171, 4, 0, 100, 0, 0, 2, 1, 1),
+  (3, 171, 4, 0, 100, 1, 1, 0, 0, 1),
+  (4, 171, 4, 0, 100, 1, 1, 2, 1, 0);
+-- expect: none

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// unordered_access and pool_conflict: who uses the same memory, and in which order.
+#include "tests/unit/facts/facts_test_support.h"
+
+namespace gd::facts {
+namespace {
+
+class UnorderedAccessTest : public testing::Test {
+protected:
+    // One captured graph with two kernels that use nothing, launched four times.
+    void SetUp() override {
+        trace.capturedGraph(1, 100, 200, {"first", "last"}, "step/cycle");
+        for (int i = 0; i < 4; ++i)
+            trace.replay(1, 1000 + 100 * i, 1010 + 100 * i, 1020 + 100 * i, 1090 + 100 * i);
+        first = trace.number("SELECT MIN(node_id) FROM graph_node");
+    }
+    std::int64_t add(const std::string& type, std::int64_t dst, std::int64_t src, std::int64_t bytes) {
+        const std::int64_t id = trace.node(
+            {.graph = 1, .capture = 1, .createdNs = 120 + ++m_added, .type = type, .name = type});
+        trace.sql("UPDATE graph_node SET dst = NULLIF(" + std::to_string(dst) + ", 0), src = NULLIF("
+            + std::to_string(src) + ", 0), bytes = " + std::to_string(bytes)
+            + " WHERE node_id = " + std::to_string(id));
+        return id;
+    }
+    void edge(std::int64_t from, std::int64_t to) {
+        trace.sql(
+            "INSERT INTO graph_edge VALUES (1, 1, " + std::to_string(from) + ", " + std::to_string(to) + ")");
+    }
+    std::string found() {
+        build(trace);
+        return trace.text("SELECT COALESCE((SELECT group_concat(writer_name || ' ' || other_role || ' ' || "
+                          "other_name || ' ' || bytes || ' ' || reason || ' ' || confidence) FROM (SELECT * "
+                          "FROM unordered_access WHERE known ORDER BY writer_node_id)), 'none')");
+    }
+
+    TraceBuilder trace;
+    std::int64_t first = 0;
+
+private:
+    int m_added = 0;
+};
+
+TEST_F(UnorderedAccessTest, TwoFillsOnTwoBranches) {
+    const std::int64_t a = add("memset", 0x1000, 0, 256);
+    const std::int64_t b = add("memset", 0x1080, 0, 256);
+    edge(first, a);
+    edge(first, b);
+    EXPECT_EQ(found(), "memset writes memset 128 no_path high");
+    EXPECT_EQ(trace.number("SELECT address FROM unordered_access"), 0x1080);
+    EXPECT_EQ(trace.number("SELECT replays FROM unordered_access"), 4);
+    EXPECT_EQ(trace.text("SELECT graph_name FROM unordered_access"), "step/cycle");
+}
+
+TEST_F(UnorderedAccessTest, AnEdgeOrdersThem) {
+    const std::int64_t a = add("memset", 0x1000, 0, 256);
+    const std::int64_t b = add("memset", 0x1080, 0, 256);
+    edge(first, a);
+    edge(a, b);
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(UnorderedAccessTest, RangesThatOnlyTouchAreNoConflict) {
+    const std::int64_t a = add("memset", 0x1000, 0, 256);
+    const std::int64_t b = add("memset", 0x1100, 0, 256);
+    edge(first, a);
+    edge(first, b);
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(UnorderedAccessTest, ACopyThatReadsWhatAnotherWrites) {
+    const std::int64_t a = add("memcpy", 0x9000, 0x1000, 64);
+    const std::int64_t b = add("memset", 0x1000, 0, 32);
+    edge(first, a);
+    edge(first, b);
+    EXPECT_EQ(found(), "memset reads memcpy 32 no_path high");
+}
+
+TEST_F(UnorderedAccessTest, TwoThatOnlyReadAreNoConflict) {
+    const std::int64_t a = add("memcpy", 0x9000, 0x1000, 64);
+    const std::int64_t b = add("memcpy", 0x8000, 0x1000, 64);
+    edge(first, a);
+    edge(first, b);
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(UnorderedAccessTest, AKernelsPointerIntoWhatIsFilled) {
+    const std::int64_t a = add("memset", 0x1000, 0, 256);
+    edge(first, a);
+    const std::int64_t last = trace.number("SELECT node_id FROM graph_node WHERE name = 'last'");
+    trace.pointer(last, 0x10c0, 1, 3);
+    edge(first, last);
+    EXPECT_EQ(found(), "memset uses last 64 no_path medium");
+    EXPECT_EQ(trace.number("SELECT other_param FROM unordered_access"), 3);
+}
+
+TEST_F(UnorderedAccessTest, MessagesOfOneGroupRunAtTheSameTime) {
+    const auto message = [&](const char* kind, std::int64_t dst, std::int64_t src, std::int64_t group) {
+        const std::int64_t op = trace.commOp(0xabc, kind, 256, 130, 1);
+        trace.sql("UPDATE nccl_op SET group_id = " + std::to_string(group)
+            + " WHERE op_id = " + std::to_string(op));
+        const std::int64_t node = add("comm", dst, src, 256);
+        trace.sql("UPDATE graph_node SET name = '" + std::string(kind)
+            + "', comm_op_id = " + std::to_string(op) + " WHERE node_id = " + std::to_string(node));
+        return node;
+    };
+    const std::int64_t send = message("send", 0, 0x1000, 5);
+    const std::int64_t receive = message("recv", 0x1000, 0, 5);
+    const std::int64_t again = message("send", 0, 0x1000, 6);
+    edge(first, send);
+    edge(send, receive);
+    edge(receive, again);
+    EXPECT_EQ(found(), "recv reads send 256 same_group high");
+}
+
+TEST_F(UnorderedAccessTest, WithoutAnyEdgeItIsNotKnown) {
+    add("memset", 0x1000, 0, 256);
+    add("memset", 0x1080, 0, 256);
+    EXPECT_EQ(found(), "none");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM unordered_access WHERE NOT known"), 1);
+}
+
+TEST_F(UnorderedAccessTest, AnUpdatedExecutableTouchesSomethingElse) {
+    const std::int64_t a = add("memset", 0x1000, 0, 256);
+    const std::int64_t b = add("memset", 0x1080, 0, 256);
+    edge(first, a);
+    edge(first, b);
+    trace.sql("INSERT INTO exec_update VALUES (1, 1, 1, 500, 510, 1, 0, 0, NULL)");
+    EXPECT_EQ(found(), "none");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM unordered_access"), 0);
+}
+
+class PoolConflictTest : public testing::Test {
+protected:
+    // Captured in the order of their numbers, each with these pointers.
+    void graphs(const std::vector<std::vector<std::int64_t>>& pointers) {
+        for (std::size_t i = 0; i < pointers.size(); ++i) {
+            const auto id = static_cast<std::int64_t>(i + 1);
+            trace.capturedGraph(id, 100 * id, 100 * id + 50, {"kernel"}, "graph " + std::to_string(id));
+            const std::int64_t node
+                = trace.number("SELECT node_id FROM graph_node WHERE graph_id = " + std::to_string(id));
+            for (const std::int64_t address : pointers[i])
+                trace.pointer(node, address, 1, static_cast<int>(address));
+        }
+    }
+    // Eight steps of 10 ms, each with these executables in this order.
+    void steps(const std::vector<std::int64_t>& order) {
+        addSteps(trace, 8, 10 * kMs);
+        for (int i = 0; i < 8; ++i) {
+            std::int64_t at = (i + 1) * 10 * kMs;
+            for (const std::int64_t exec : order) {
+                trace.replay(exec, at, at + 10, at + 20, at + 900 * kUs);
+                at += kMs;
+            }
+        }
+    }
+    std::string found() {
+        build(trace);
+        return trace.text("SELECT COALESCE((SELECT group_concat(what || ' ' || exec_id || ': ' || "
+                          "first_exec_id || ' ' || COALESCE(second_exec_id, '-') || ' x' || steps) FROM "
+                          "(SELECT * FROM pool_conflict ORDER BY exec_id, first_exec_id)), 'none')");
+    }
+
+    TraceBuilder trace;
+};
+
+// Forward and backward passes of two micro-batches in one set of buffers (2), weights (1), an optimizer.
+const std::vector<std::vector<std::int64_t>> kOneSet = {{1, 2}, {1, 2}, {1, 2}, {1, 2}, {1}};
+
+TEST_F(PoolConflictTest, ForwardPassesFirstOverwriteEachOther) {
+    graphs(kOneSet);
+    steps({1, 3, 2, 4, 5});
+    EXPECT_EQ(found(), "order 3: 1 2 x8");
+    EXPECT_EQ(trace.number("SELECT address FROM pool_conflict"), 2);
+    EXPECT_EQ(trace.text("SELECT confidence FROM pool_conflict"), "medium");
+}
+
+TEST_F(PoolConflictTest, TheOrderOfTheCapturesIsFine) {
+    graphs(kOneSet);
+    steps({1, 2, 3, 4, 5});
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(PoolConflictTest, SoIsAnyOrderOfGraphsThatShareOnlyWeights) {
+    graphs({{1, 2}, {1, 2}, {1, 3}, {1, 3}, {1}});
+    steps({1, 3, 2, 4, 5});
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(PoolConflictTest, AlsoWhereNoOtherGraphShowsWhatAreWeights) {
+    graphs({{1, 2}, {1, 2}, {1, 3}, {1, 3}});
+    steps({1, 3, 2, 4});
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(PoolConflictTest, OneThatUsesExactlyTheSameMemoryOverwritesIt) {
+    graphs({{1, 2}, {1, 2, 3}, {1, 2}, {1, 2, 3}});
+    steps({1, 3, 2, 4});
+    EXPECT_EQ(found(), "order 3: 1 2 x8");
+}
+
+TEST_F(PoolConflictTest, AndAnExecutableThatServesSeveralMicroBatches) {
+    graphs({{1, 2}, {1, 2}, {1, 2}, {1}});
+    steps({1, 2, 1, 3, 2, 4});
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(PoolConflictTest, AGraphThatRunsBeforeBothWaitsForNothing) {
+    graphs(kOneSet);
+    steps({3, 1, 2, 4, 5});
+    // 4 should follow 3: 1 comes between them.
+    EXPECT_EQ(found(), "order 1: 3 4 x8");
+}
+
+TEST_F(PoolConflictTest, OneThatIsSeenToWriteThereIsSure) {
+    graphs({{1, 2}, {1, 2}, {1, 2}, {1, 2}});
+    const std::int64_t fill = trace.node({.graph = 3, .capture = 3, .createdNs = 310, .type = "memset"});
+    trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
+    steps({1, 3, 2, 4});
+    EXPECT_EQ(found(), "order 3: 1 2 x8");
+    EXPECT_EQ(trace.text("SELECT confidence FROM pool_conflict"), "high");
+}
+
+// One set of buffers (2), replayed for two micro-batches before the backward passes.
+TEST_F(PoolConflictTest, AnExecutableThatRunsAgainBeforeItsResultIsUsed) {
+    graphs({{1, 2}, {1, 2}, {1}});
+    steps({1, 1, 2, 2, 3});
+    EXPECT_EQ(found(), "again 1: 1 2 x8");
+    EXPECT_EQ(trace.number("SELECT address FROM pool_conflict"), 2);
+}
+
+TEST_F(PoolConflictTest, AndOneThatIsUsedInBetween) {
+    graphs({{1, 2}, {1, 2}, {1}});
+    steps({1, 2, 1, 2, 3});
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(PoolConflictTest, AForwardPassThatIsComputedAgainIsFine) {
+    graphs({{1, 2}, {1, 2}, {1}});
+    steps({1, 1, 2, 3});
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(PoolConflictTest, AtTheSameTime) {
+    graphs({{1, 2}, {2}});
+    const std::int64_t fill = trace.node({.graph = 1, .capture = 1, .createdNs = 110, .type = "memset"});
+    trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
+    addSteps(trace, 8, 10 * kMs);
+    for (int i = 0; i < 8; ++i) {
+        const std::int64_t at = (i + 1) * 10 * kMs;
+        trace.replay(1, at, at + 10, at + 20, at + 900 * kUs);
+        trace.replay(2, at + 10, at + 20, at + 500 * kUs, at + kMs, {.stream = 9});
+    }
+    EXPECT_EQ(found(), "overlap 1: 2 - x8");
+}
+
+TEST_F(PoolConflictTest, AtTheSameTimeWithoutAKnownWriteIsFine) {
+    graphs({{1, 2}, {1, 2}});
+    addSteps(trace, 8, 10 * kMs);
+    for (int i = 0; i < 8; ++i) {
+        const std::int64_t at = (i + 1) * 10 * kMs;
+        trace.replay(1, at, at + 10, at + 20, at + 900 * kUs);
+        trace.replay(2, at + 10, at + 20, at + 500 * kUs, at + kMs, {.stream = 9});
+    }
+    EXPECT_EQ(found(), "none");
+}
+
+} // namespace
+} // namespace gd::facts
