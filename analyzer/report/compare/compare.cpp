@@ -83,6 +83,37 @@ Result<std::vector<std::string>> setupNotes(CompareSide& base, CompareSide& fres
     return notes;
 }
 
+// The device's clock where both sides have it.
+StepClock stepClockOf(const StepTimes& base, const StepTimes& fresh) {
+    for (const auto& [side, name] : {std::pair(&base, "the base"), std::pair(&fresh, "the new trace")}) {
+        if (!side->whyNotDevice.empty())
+            return {false, fmt::format("in {} {}", name, side->whyNotDevice)};
+    }
+    return {};
+}
+
+// A quantity of a difference in percent of the base; nullopt when that is 0.
+std::optional<double> percentOfBase(const Difference& difference, const std::optional<double>& value) {
+    return value && difference.base && difference.base->median != 0
+        ? std::optional(*value / std::abs(difference.base->median) * 100)
+        : std::nullopt;
+}
+
+// In percent of the base.
+struct Regression {
+    double more = 0, noise = 0;
+};
+
+// A figure that is worse by more than `percent`.
+std::optional<Regression> regressionOf(const Difference* difference, double percent) {
+    if (difference == nullptr || difference->change != Change::worse)
+        return std::nullopt;
+    const auto more = percentOfBase(*difference, difference->absolute());
+    if (more.value_or(0) <= percent)
+        return std::nullopt;
+    return Regression{*more, percentOfBase(*difference, difference->noise).value_or(0)};
+}
+
 } // namespace
 
 std::string_view name(Change change) {
@@ -127,8 +158,12 @@ Result<Comparison> compare(CompareSide base, CompareSide fresh, const CompareOpt
     Comparison out;
     out.options = options;
     GD_TRY_ASSIGN(out.notes, setupNotes(base, fresh));
-    GD_TRY_ASSIGN(auto before, readFigures(base.trace));
-    GD_TRY_ASSIGN(auto after, readFigures(fresh.trace));
+    GD_TRY_ASSIGN(const StepTimes baseSteps, readStepTimes(base.trace));
+    GD_TRY_ASSIGN(const StepTimes newSteps, readStepTimes(fresh.trace));
+    out.stepClock = stepClockOf(baseSteps, newSteps);
+    const bool onDevice = out.stepClock.onDevice;
+    GD_TRY_ASSIGN(auto before, readFigures(base.trace, onDevice ? baseSteps.device : baseSteps.host));
+    GD_TRY_ASSIGN(auto after, readFigures(fresh.trace, onDevice ? newSteps.device : newSteps.host));
     out.differences = matchFigures(std::move(before), std::move(after), options);
     std::vector<Difference> findings = matchFindings(base.report, fresh.report, options);
     std::move(findings.begin(), findings.end(), std::back_inserter(out.differences));
@@ -148,14 +183,16 @@ Verdict judgeRegression(const Comparison& comparison, double percent) {
         verdict = {Verdict::What::inconclusive,
             {fmt::format("the time of a step cannot be compared: {}",
                 steps == nullptr ? "neither trace has steps" : steps->reason)}};
-    const Difference* memory = comparison.find("memory", "", "peak of a step");
-    for (const auto& [difference, what] :
-        {std::pair(steps, "a step takes"), std::pair(memory, "the peak of memory is")}) {
-        if (difference == nullptr || difference->change != Change::worse
-            || difference->relative().value_or(0) * 100 <= percent)
-            continue;
-        verdict.why.push_back(fmt::format("{} {:.1f} % {}", what, *difference->relative() * 100,
-            difference == steps ? "longer" : "higher"));
+    if (const auto time = regressionOf(steps, percent)) {
+        verdict.why.push_back(
+            fmt::format("a step takes {:.1f} % longer on the {}; up to {:.1f} % would be noise", time->more,
+                comparison.stepClock.onDevice ? "device" : "host", time->noise));
+        verdict.what = Verdict::What::regression;
+    }
+    if (const auto memory = regressionOf(comparison.find("memory", "", "peak of a step"), percent)) {
+        verdict.why.push_back(
+            fmt::format("the peak of memory is {:.1f} % higher; up to {:.1f} % would be noise", memory->more,
+                memory->noise));
         verdict.what = Verdict::What::regression;
     }
     for (const Difference& difference : comparison.differences) {

@@ -55,6 +55,9 @@ struct Difference {
     std::string reason; // unknown: why; findings: where it is
     std::int64_t priority = 0; // findings: 3 error, 2 warning, 1 info
     std::int64_t baseCount = 0, newCount = 0; // findings: how many of them
+    // Differences of the medians up to this, in the figure's unit, are `same`: the larger of the threshold
+    // and of what the medians may be off together. nullopt: not compared.
+    std::optional<double> noise;
 
     std::optional<double> absolute() const; // new - base, of the medians
     std::optional<double> relative() const; // of the base; nullopt when that is 0
@@ -75,6 +78,12 @@ struct Alignment {
     std::vector<StepPair> pairs; // ascending
 };
 
+// Which clock told how long a step takes, the same on both sides.
+struct StepClock {
+    bool onDevice = true;
+    std::string reason; // host: why, a sentence
+};
+
 struct CompareOptions {
     double thresholdPercent = 2; // smaller differences are `same`
     std::int64_t minimumSteps = 5; // fewer values a side: `unknown`
@@ -86,6 +95,7 @@ struct Comparison {
     Report base, fresh;
     CompareOptions options;
     Alignment alignment;
+    StepClock stepClock;
     std::vector<std::string> notes;
     std::vector<Difference> differences; // by section in the order of Figure::section, findings last; inside
                                          // a section the largest absolute difference of its times first

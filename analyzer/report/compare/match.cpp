@@ -165,8 +165,8 @@ void judgeDifference(Difference& difference, Polarity polarity, const CompareOpt
         return;
     }
     const double threshold = std::abs(base->median) * options.thresholdPercent / 100;
-    if (delta == 0 || std::abs(delta) <= threshold
-        || std::abs(delta) <= base->uncertainty() + fresh->uncertainty())
+    difference.noise = std::max(threshold, base->uncertainty() + fresh->uncertainty());
+    if (std::abs(delta) <= *difference.noise)
         difference.change = Change::same;
     else if (polarity == Polarity::neutral)
         difference.change = Change::different;
@@ -198,8 +198,8 @@ std::vector<Difference> matchFigures(
     std::vector<Difference> out;
     const auto add = [&](const Figure* left, const Figure* right) {
         const Figure& any = left != nullptr ? *left : *right;
-        Difference line{
-            any.section, any.item, any.metric, any.unit, any.rank, {}, {}, Change::unknown, {}, 0, 0, 0};
+        Difference line{any.section, any.item, any.metric, any.unit, any.rank, {}, {}, Change::unknown, {}, 0,
+            0, 0, std::nullopt};
         if (left != nullptr)
             line.base = left->spread;
         if (right != nullptr)

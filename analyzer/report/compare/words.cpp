@@ -78,11 +78,30 @@ std::string deltaText(const Difference& difference) {
 std::string alignmentText(const Alignment& alignment) {
     if (alignment.method == "none")
         return fmt::format("not aligned: {}", alignment.reason);
-    std::string out = fmt::format("{} aligned by {}", alignment.pairs.size(),
-        alignment.method == "name" ? "the numbers in their names" : "their numbers");
+    const std::size_t pairs = alignment.pairs.size();
+    const bool byName = alignment.method == "name";
     if (alignment.rank)
-        out += fmt::format(", of rank {}", *alignment.rank);
-    return out;
+        return byName
+            ? fmt::format("{} of rank {} aligned by the numbers in their names", pairs, *alignment.rank)
+            : fmt::format("{} of rank {} aligned by their numbers", pairs, *alignment.rank);
+    return byName ? fmt::format("{} aligned by the numbers in their names", pairs)
+                  : fmt::format("{} aligned by their numbers", pairs);
+}
+
+std::string stepClockText(const StepClock& clock) {
+    if (clock.onDevice)
+        return "on the device, from the end of a step's work to that of the next";
+    return fmt::format("on the host, because {}; a host that runs ahead of its device has short steps until "
+                       "the device's queue is full, so runs of other length may differ by that alone",
+        clock.reason);
+}
+
+std::string noiseText(const Difference& difference) {
+    const double noise = difference.noise.value_or(0);
+    if (!difference.base || difference.base->median == 0)
+        return fmt::format("differences up to {} are noise", valueOf(difference, noise));
+    return fmt::format("differences up to {} ({:.1f} %) are noise", valueOf(difference, noise),
+        noise / std::abs(difference.base->median) * 100);
 }
 
 std::string countsText(const Difference& finding) {
@@ -90,15 +109,15 @@ std::string countsText(const Difference& finding) {
 }
 
 std::string findingText(const Difference& finding) {
-    std::string out = finding.item;
-    if (const std::int64_t count = finding.baseCount + finding.newCount; count > 1)
-        out += fmt::format(" ({} times)", count);
+    const std::int64_t count = finding.baseCount + finding.newCount;
+    const std::string what
+        = count > 1 ? fmt::format("{} ({} times)", finding.item, count) : std::string(finding.item);
     const auto& side = finding.fresh ? finding.fresh : finding.base;
-    if (side)
-        out += fmt::format(": costs {}", differenceValue(finding, *side));
-    if (!finding.reason.empty())
-        out += fmt::format(", {}", finding.reason);
-    return out;
+    const std::string cost = side ? differenceValue(finding, *side) : std::string();
+    if (cost.empty())
+        return finding.reason.empty() ? what : fmt::format("{}, {}", what, finding.reason);
+    return finding.reason.empty() ? fmt::format("{}: costs {}", what, cost)
+                                  : fmt::format("{}: costs {}, {}", what, cost, finding.reason);
 }
 
 } // namespace gd::report

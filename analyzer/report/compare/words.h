@@ -18,7 +18,9 @@ std::string differenceValue(const Difference& difference, const Spread& side); /
 std::string absoluteText(const Difference& difference); // "+120 us", "0"; empty when one side is missing
 std::string relativeText(const Difference& difference); // "+9.6 %", "444 times"; empty when it says nothing
 std::string deltaText(const Difference& difference); // both: "+120 us (+9.6 %)"
-std::string alignmentText(const Alignment& alignment); // "95 aligned by their numbers, of rank 0"
+std::string alignmentText(const Alignment& alignment); // "95 of rank 0 aligned by their numbers"
+std::string stepClockText(const StepClock& clock); // "on the device, from …"
+std::string noiseText(const Difference& difference); // "differences up to 24.0 us (2.0 %) are noise"
 std::string countsText(const Difference& finding); // "1 / 3" findings in the base and in the new trace
 std::string findingText(const Difference& finding); // "GD302 …: costs 3.00 ms, at train.py:7 in step"
 

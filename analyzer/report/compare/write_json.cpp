@@ -57,6 +57,7 @@ Json differenceJson(const Difference& difference) {
     out["new"] = spreadJson(difference.fresh);
     out["absolute"] = orNull(difference.absolute());
     out["relative"] = orNull(difference.relative());
+    out["noise"] = orNull(difference.noise);
     out["change"] = name(difference.change);
     if (difference.section == "findings") {
         out["base_count"] = difference.baseCount;
@@ -75,6 +76,8 @@ std::string writeCompareJson(const Comparison& comparison) {
     out["new"] = sideJson(comparison.fresh);
     out["threshold_percent"] = comparison.options.thresholdPercent;
     out["minimum_steps"] = comparison.options.minimumSteps;
+    out["step_clock"] = Json{{"clock", comparison.stepClock.onDevice ? "device" : "host"},
+        {"reason", comparison.stepClock.reason.empty() ? Json(nullptr) : Json(comparison.stepClock.reason)}};
     out["alignment"] = alignmentJson(comparison.alignment);
     out["notes"] = comparison.notes;
     out["differences"] = Json::array();

@@ -82,12 +82,11 @@ private:
 };
 
 void writeSide(Page& page, std::string_view label, const Report& report) {
-    std::string text = report.tracePath;
-    text += fmt::format(
-        ": {}, {}", plural(static_cast<std::int64_t>(report.processes.size()), "process"), stepsText(report));
-    if (!report.level.empty())
-        text += fmt::format(", level {}", report.level);
-    page.labelled(label, text);
+    const std::string processes = plural(static_cast<std::int64_t>(report.processes.size()), "process");
+    page.labelled(label,
+        report.level.empty() ? fmt::format("{}: {}, {}", report.tracePath, processes, stepsText(report))
+                             : fmt::format("{}: {}, {}, level {}", report.tracePath, processes,
+                                 stepsText(report), report.level));
 }
 
 // A rank's line says something new only where it fares otherwise than the job.
@@ -116,10 +115,10 @@ void writeSection(Page& page, const Comparison& comparison, const std::string& s
         if (!head)
             page.tableHead(sectionText(section));
         head = true;
-        const std::string rank = d.rank ? fmt::format(", rank {}", *d.rank) : std::string();
+        const std::string metric = d.rank ? fmt::format("{}, rank {}", d.metric, *d.rank) : d.metric;
         if (!d.item.empty() && d.item != lastItem)
             page.item(d.item);
-        page.row(fmt::format("{}{}{}", d.item.empty() ? "  " : "    ", d.metric, rank), d);
+        page.row((d.item.empty() ? "  " : "    ") + metric, d);
         lastItem = d.item;
     }
     if (items.size() > kMaxItems)
@@ -129,6 +128,13 @@ void writeSection(Page& page, const Comparison& comparison, const std::string& s
     for (const auto& [reason, count] : unknown)
         page.bullet(
             fmt::format("not compared ({}): {}", plural(static_cast<std::int64_t>(count), "figure"), reason));
+}
+
+// How large a difference in the time of a step is not told from none.
+void writeNoise(Page& page, const Comparison& comparison) {
+    const Difference* steps = comparison.find("steps", "", "duration");
+    if (steps != nullptr && steps->noise)
+        page.bullet(noiseText(*steps));
 }
 
 // A column of counts inside that of names.
@@ -170,6 +176,7 @@ std::string writeCompareText(const Comparison& comparison, bool color) {
     writeSide(page, "base", comparison.base);
     writeSide(page, "new", comparison.fresh);
     page.labelled("steps", alignmentText(comparison.alignment));
+    page.labelled("step time", stepClockText(comparison.stepClock));
     page.labelled("figures",
         fmt::format(
             "medians over steady state; a difference counts from {:.1f} % on and beyond the spread of the "
@@ -182,6 +189,8 @@ std::string writeCompareText(const Comparison& comparison, bool color) {
     for (const std::string_view section : comparedSections()) {
         if (section != "findings")
             writeSection(page, comparison, std::string(section));
+        if (section == "steps")
+            writeNoise(page, comparison);
     }
     writeFindings(page, comparison);
     return page.take();
