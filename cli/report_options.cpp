@@ -16,9 +16,6 @@ void addJudgeOptions(CLI::App& app, JudgeOptions& options) {
 Result<report::Format> reportFormat(std::string_view word) {
     if (const auto format = report::formatFrom(word))
         return *format;
-    if (word == "html")
-        return fail(
-            ErrorCode::usage, "this version writes no html; the formats are {}", report::kFormatNames);
     return fail(ErrorCode::usage, "{} is no report format; the formats are {}", word, report::kFormatNames);
 }
 

@@ -15,7 +15,7 @@ namespace gd::cli {
 // --rules DIR and --param NAME=VALUE.
 void addJudgeOptions(CLI::App& app, JudgeOptions& options);
 
-// A format's name; the error lists all, and says that html comes with another version.
+// A format's name; the error lists all.
 Result<report::Format> reportFormat(std::string_view word);
 
 // One --report FORMAT[=FILE] of `run`.

@@ -16,9 +16,7 @@ void appendHeader(std::string& out, const Report& report) {
     out += fmt::format("- Trace: {}\n", markdownCode(report.tracePath));
     if (!report.commandLine.empty())
         out += fmt::format("- Command: {}\n", markdownCode(report.commandLine));
-    out += fmt::format("- Run: {}{}\n",
-        report.durationNs ? valueText(rules::Value(*report.durationNs), "ns") + ", " : "",
-        markdown(endText(report)));
+    out += fmt::format("- Run: {}\n", markdown(runText(report)));
     out += fmt::format("- Steps: {}\n", markdown(stepsText(report)));
     if (const std::string filter = filterText(report); !filter.empty())
         out += fmt::format("- {}\n", markdown(filter));
@@ -80,8 +78,7 @@ void appendFinding(std::string& out, const Report& report, const rules::Finding&
         out += "\n| Evidence | Value | Row |\n|---|---|---|\n";
         for (const rules::Evidence& item : finding.evidence)
             out += fmt::format("| {} | {} | {} |\n", markdown(item.label),
-                markdown(valueText(item.value, item.unit)),
-                item.id && !item.table.empty() ? markdown(fmt::format("{} {}", item.table, *item.id)) : "");
+                markdown(valueText(item.value, item.unit)), markdown(rowText(item)));
     }
     if (!finding.why.empty())
         out += fmt::format("\n**Why.** {}\n", markdown(plainProse(finding.why)));

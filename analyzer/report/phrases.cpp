@@ -10,7 +10,10 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace gd::report {
 namespace {
@@ -43,14 +46,27 @@ std::string words(std::string_view identifier) {
     return out;
 }
 
+// Phrases that each stand for themselves, those that are empty left out.
+std::string joined(std::string_view separator, std::initializer_list<std::string> phrases) {
+    std::string out;
+    for (const std::string& phrase : phrases) {
+        if (!out.empty() && !phrase.empty())
+            out += separator;
+        out += phrase;
+    }
+    return out;
+}
+
 std::string rankList(const rules::Finding& finding) {
     if (finding.ranks.size() > 8)
         return fmt::format("{} ranks, {} to {}", finding.ranks.size(), finding.ranks.front().value(),
             finding.ranks.back().value());
-    std::string list;
+    if (finding.ranks.size() == 1)
+        return fmt::format("rank {}", finding.ranks.front().value());
+    std::vector<std::int64_t> numbers;
     for (const base::RankId rank : finding.ranks)
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", rank.value());
-    return fmt::format("rank{} {}", finding.ranks.size() == 1 ? "" : "s", list);
+        numbers.push_back(rank.value());
+    return fmt::format("ranks {}", fmt::join(numbers, ", "));
 }
 
 std::string severityCount(const Report& report, rules::Severity severity, std::string_view noun) {
@@ -138,39 +154,41 @@ std::string placeText(const rules::Location& location) {
 }
 
 std::string whereText(const rules::Finding& finding) {
-    std::string out;
+    std::string who, thread;
     if (!finding.ranks.empty())
-        out = rankList(finding);
+        who = rankList(finding);
     else if (!finding.rank.isNone())
-        out = fmt::format("rank {}", finding.rank.value());
+        who = fmt::format("rank {}", finding.rank.value());
     else if (!finding.processId.isNone())
-        out = fmt::format("process {}", finding.processId.value());
+        who = fmt::format("process {}", finding.processId.value());
     if (!finding.threadId.isNone())
-        out += fmt::format("{}thread {}", out.empty() ? "" : " · ", finding.threadId.value());
-    return out;
+        thread = fmt::format("thread {}", finding.threadId.value());
+    return joined(" · ", {who, thread});
 }
 
 std::string whenText(const rules::Finding& finding) {
-    std::string out = finding.step ? fmt::format("step {}", *finding.step) : std::string();
-    if (!finding.startNs)
-        return out;
-    out += fmt::format("{}{} after start", out.empty() ? "" : ", ", base::formatDuration(*finding.startNs));
-    if (finding.endNs && *finding.endNs > *finding.startNs)
-        out += fmt::format(", for {}", base::formatDuration(*finding.endNs - *finding.startNs));
-    return out;
+    std::string step, start, length;
+    if (finding.step)
+        step = fmt::format("step {}", *finding.step);
+    if (finding.startNs)
+        start = fmt::format("{} after start", base::formatDuration(*finding.startNs));
+    if (finding.startNs && finding.endNs && *finding.endNs > *finding.startNs)
+        length = fmt::format("for {}", base::formatDuration(*finding.endNs - *finding.startNs));
+    return joined(", ", {step, start, length});
 }
 
 std::string costText(const Report& report, const rules::Finding& finding) {
-    std::string out;
-    if (finding.costNs) {
-        out = base::formatDuration(*finding.costNs);
-        if (report.durationNs && *report.durationNs > 0 && *finding.costNs > 0)
-            out += fmt::format(" ({:.2g} % of the run)",
-                100.0 * static_cast<double>(*finding.costNs) / static_cast<double>(*report.durationNs));
-    }
+    if (!finding.costNs && !finding.costBytes)
+        return "time unknown";
+    std::string time, memory;
+    if (finding.costNs)
+        time = base::formatDuration(*finding.costNs);
+    if (finding.costNs && *finding.costNs > 0 && report.durationNs && *report.durationNs > 0)
+        time = fmt::format("{} ({:.2g} % of the run)", time,
+            100.0 * static_cast<double>(*finding.costNs) / static_cast<double>(*report.durationNs));
     if (finding.costBytes)
-        out += fmt::format("{}{}", out.empty() ? "" : ", ", base::formatBytes(*finding.costBytes));
-    return out.empty() ? "time unknown" : out;
+        memory = base::formatBytes(*finding.costBytes);
+    return joined(", ", {time, memory});
 }
 
 std::string headline(const rules::Finding& finding) {
@@ -198,6 +216,36 @@ std::string endText(const Report& report) {
     return "end unknown";
 }
 
+std::string runText(const Report& report) {
+    std::set<std::string_view> hosts;
+    for (const ProcessInfo& process : report.processes) {
+        if (!process.host.empty())
+            hosts.insert(process.host);
+    }
+    std::string out = endText(report);
+    if (report.durationNs)
+        out = fmt::format("{}, {}", base::formatDuration(*report.durationNs), out);
+    const std::string processes = plural(static_cast<std::int64_t>(report.processes.size()), "process");
+    if (hosts.empty())
+        return fmt::format("{}, {}", out, processes);
+    if (hosts.size() == 1)
+        return fmt::format("{}, {} on {}", out, processes, *hosts.begin());
+    return fmt::format("{}, {} on {} hosts", out, processes, hosts.size());
+}
+
+std::string issueText(const Report& report, const Issue& issue) {
+    std::string out = fmt::format(
+        "{}: {}", issue.severity == "data_loss" ? "lost data" : issue.severity.c_str(), issue.detail);
+    if (issue.processId)
+        out = fmt::format("{} ({})", out, processText(report, *issue.processId));
+    return issue.count > 1 ? fmt::format("{} [{} times]", out, issue.count) : out;
+}
+
+std::string rowText(const rules::Evidence& evidence) {
+    return evidence.id && !evidence.table.empty() ? fmt::format("{} {}", evidence.table, *evidence.id)
+                                                  : std::string();
+}
+
 std::string stepsText(const Report& report) {
     if (report.steps.method.empty())
         return fmt::format("no steps: {}", report.steps.reason);
@@ -212,43 +260,44 @@ std::string overheadText(const Report& report) {
     if (!report.overhead.ratio)
         return fmt::format("Overhead of recording: not measured, because {}.", report.overhead.reason);
     const Overhead& overhead = report.overhead;
-    std::string who;
-    if (report.processes.size() > 1) {
-        const ProcessInfo* process = report.process(overhead.processId);
-        who = process != nullptr && process->rank ? fmt::format(" (rank {})", *process->rank)
-                                                  : fmt::format(" (process {})", overhead.processId);
-    }
+    const ProcessInfo* process = report.process(overhead.processId);
+    const std::string who = report.processes.size() < 2 ? "this run"
+        : process != nullptr && process->rank           ? fmt::format("this run (rank {})", *process->rank)
+                                              : fmt::format("this run (process {})", overhead.processId);
     const auto side = [](const Overhead::Side& s) {
         return fmt::format("{} in {} (half of them {} to {})", base::formatDuration(s.medianNs),
             plural(s.steps, "step"), base::formatDuration(s.lowNs), base::formatDuration(s.highNs));
     };
-    return fmt::format("Overhead of recording, measured in this run{}: {:+.2f} ± {:.2f} % of the step time; "
-                       "median with recording {}, {} {}.",
-        who, (*overhead.ratio - 1) * 100, uncertaintyOf(overhead) * 100, side(overhead.recorded),
-        overhead.historyOnly ? "with the history alone" : "without", side(overhead.bare));
+    const std::string cost
+        = fmt::format("{:+.2f} ± {:.2f} %", (*overhead.ratio - 1) * 100, uncertaintyOf(overhead) * 100);
+    const std::string recorded = side(overhead.recorded);
+    const std::string bare = side(overhead.bare);
+    if (overhead.historyOnly)
+        return fmt::format("Overhead of recording, measured in {}: {} of the step time; median with "
+                           "recording {}, with the history alone {}.",
+            who, cost, recorded, bare);
+    return fmt::format("Overhead of recording, measured in {}: {} of the step time; median with recording "
+                       "{}, without {}.",
+        who, cost, recorded, bare);
 }
 
 std::string filterText(const Report& report) {
     if (!report.filter.active())
         return {};
-    std::string what;
+    std::string rank, steps;
     if (report.filter.rank)
-        what = fmt::format("rank {}", *report.filter.rank);
+        rank = fmt::format("rank {}", *report.filter.rank);
     if (report.filter.steps)
-        what += fmt::format("{}steps {} to {}", what.empty() ? "" : " and ", report.filter.steps->first,
-            report.filter.steps->second);
-    return fmt::format("only {}; {} left out", what, plural(report.hiddenFindings, "finding"));
+        steps = fmt::format("steps {} to {}", report.filter.steps->first, report.filter.steps->second);
+    return fmt::format(
+        "only {}; {} left out", joined(" and ", {rank, steps}), plural(report.hiddenFindings, "finding"));
 }
 
 std::string countText(const Report& report) {
-    std::string out;
-    for (const std::string& part : {severityCount(report, rules::Severity::error, "error"),
-             severityCount(report, rules::Severity::warning, "warning"),
-             severityCount(report, rules::Severity::info, "note")}) {
-        if (!part.empty())
-            out += (out.empty() ? "" : ", ") + part;
-    }
-    return out;
+    return joined(", ",
+        {severityCount(report, rules::Severity::error, "error"),
+            severityCount(report, rules::Severity::warning, "warning"),
+            severityCount(report, rules::Severity::info, "note")});
 }
 
 std::string processText(const Report& report, std::int64_t processId) {

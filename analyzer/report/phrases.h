@@ -28,6 +28,9 @@ std::string headline(const rules::Finding& finding); // "GD101 error, high confi
 std::string outcomeText(const rules::RuleOutcome& outcome); // "fired 2", "clean", "not evaluated"
 
 std::string endText(const Report& report); // "ended with status 0", "killed by signal 9"
+std::string runText(const Report& report); // "12.3 s, ended with status 0, 2 processes on n1"
+std::string issueText(const Report& report, const Issue& issue); // "lost data: … (rank 0 (pid 7)) [3 times]"
+std::string rowText(const rules::Evidence& evidence); // "api_call 12", empty without a row
 std::string stepsText(const Report& report); // "200 steps, from ranges with a known name"
 std::string overheadText(const Report& report);
 std::string filterText(const Report& report); // empty without a filter

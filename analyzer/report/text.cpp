@@ -87,22 +87,10 @@ void writeTop(Page& page, const Report& report) {
 void writeHeader(Page& page, const Report& report) {
     page.place("trace", report.tracePath);
     page.labelled("command", report.commandLine);
-    std::string run = report.durationNs
-        ? fmt::format("{}, {}", valueText(rules::Value(*report.durationNs), "ns"), endText(report))
-        : endText(report);
-    run += fmt::format(", {}", plural(static_cast<std::int64_t>(report.processes.size()), "process"));
-    std::set<std::string> hosts;
-    for (const ProcessInfo& process : report.processes) {
-        if (!process.host.empty())
-            hosts.insert(process.host);
-    }
-    if (hosts.size() == 1)
-        run += fmt::format(" on {}", *hosts.begin());
-    else if (hosts.size() > 1)
-        run += fmt::format(" on {} hosts", hosts.size());
-    page.labelled("run", run);
-    std::string recording = report.level.empty() ? std::string() : fmt::format("level {}; ", report.level);
-    page.labelled("recorded", recording + stepsText(report));
+    page.labelled("run", runText(report));
+    page.labelled("recorded",
+        report.level.empty() ? stepsText(report)
+                             : fmt::format("level {}; {}", report.level, stepsText(report)));
     page.labelled("shown", filterText(report));
 }
 
@@ -114,13 +102,7 @@ void writeIssues(Page& page, const Report& report) {
     for (const Issue& issue : report.issues) {
         if (issue.severity == "info" && ++notes[issue.code] > kMaxNotes)
             continue;
-        std::string text = issue.severity == "data_loss" ? "lost data: " : issue.severity + ": ";
-        text += issue.detail;
-        if (issue.processId)
-            text += fmt::format(" ({})", processText(report, *issue.processId));
-        if (issue.count > 1)
-            text += fmt::format(" [{} times]", issue.count);
-        page.line(text, 2, 2);
+        page.line(issueText(report, issue), 2, 2);
     }
     for (const auto& [code, count] : notes) {
         if (count > kMaxNotes)
@@ -259,7 +241,7 @@ void writePlaces(Page& page, const rules::Finding& finding) {
     if (finding.locations.empty()) {
         page.labelled("at",
             finding.locationReason.empty() ? "no source line is known"
-                                           : "unknown: " + finding.locationReason);
+                                           : fmt::format("unknown: {}", finding.locationReason));
         return;
     }
     const std::size_t shown = std::min(finding.locations.size(), kMaxFrames);
@@ -279,10 +261,11 @@ void writeEvidence(Page& page, const rules::Finding& finding) {
     const std::size_t shown = std::min(finding.evidence.size(), kMaxEvidence);
     for (std::size_t i = 0; i < shown; ++i) {
         const rules::Evidence& item = finding.evidence[i];
-        std::string text = fmt::format("{}: {}", item.label, valueText(item.value, item.unit));
-        if (!item.table.empty() && item.id)
-            text += fmt::format(" ({} {})", item.table, *item.id);
-        page.labelled(i == 0 ? "evidence" : "", text);
+        const std::string value = valueText(item.value, item.unit);
+        const std::string row = rowText(item);
+        page.labelled(i == 0 ? "evidence" : "",
+            row.empty() ? fmt::format("{}: {}", item.label, value)
+                        : fmt::format("{}: {} ({})", item.label, value, row));
     }
     if (shown < finding.evidence.size())
         page.labelled("", fmt::format("and {} more", finding.evidence.size() - shown));

@@ -7,7 +7,7 @@ namespace gd::report {
 namespace {
 
 constexpr std::pair<Format, std::string_view> kNames[]
-    = {{Format::text, "text"}, {Format::json, "json"}, {Format::markdown, "markdown"},
+    = {{Format::text, "text"}, {Format::json, "json"}, {Format::markdown, "markdown"}, {Format::html, "html"},
         {Format::sarif, "sarif"}, {Format::junit, "junit"}, {Format::github, "github"}};
 
 } // namespace
@@ -36,6 +36,8 @@ std::string write(Format format, const Report& report, const WriteOptions& optio
         return writeJson(report);
     case Format::markdown:
         return writeMarkdown(report);
+    case Format::html:
+        return writeHtml(report);
     case Format::sarif:
         return writeSarif(report);
     case Format::junit:

@@ -40,6 +40,7 @@ TEST(CiExample, StopsAFaultyRun) {
     EXPECT_THAT(readFile(shop.path("graphdoctor.xml")), HasSubstr("<failure type=\"error\""));
     const auto sarif = nlohmann::json::parse(readFile(shop.path("graphdoctor.sarif")));
     EXPECT_EQ(sarif["runs"][0]["results"][0]["ruleId"], "GD101");
+    EXPECT_THAT(readFile(shop.path("graphdoctor.html")), HasSubstr("<h1>GraphDoctor: 1 error"));
     EXPECT_EQ(runExample(shop, "report", "").status, 1);
     EXPECT_THAT(readFile(shop.path("graphdoctor.md")), HasSubstr("### GD101 error"));
 }
