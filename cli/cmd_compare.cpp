@@ -119,13 +119,8 @@ int cmdCompare(const Arguments& arguments) {
         ->type_name("WHAT")
         ->capture_default_str();
     addJudgeOptions(app, wish.judge);
-    app.add_option("--color", wish.color, "auto, always or never")
-        ->check(colorModes())
-        ->capture_default_str();
-    if (const auto stop = parseArguments(app, arguments))
-        return *stop;
-    const auto status = compareTraces(wish);
-    return status ? *status : refuse("compare", status.error());
+    addColorOption(app, wish.color);
+    return runCommand(app, arguments, "compare", [&] { return compareTraces(wish); });
 }
 
 } // namespace gd::cli

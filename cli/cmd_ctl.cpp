@@ -130,13 +130,8 @@ int cmdCtl(const Arguments& arguments) {
     app.add_option("--format", wish.format, fmt::format("report: {}", report::kFormatNames))
         ->capture_default_str();
     addJudgeOptions(app, wish.judge);
-    app.add_option("--color", wish.color, "auto, always or never")
-        ->check(colorModes())
-        ->capture_default_str();
-    if (const auto stop = parseArguments(app, arguments))
-        return *stop;
-    const auto status = control(wish);
-    return status ? *status : refuse("ctl", status.error());
+    addColorOption(app, wish.color);
+    return runCommand(app, arguments, "ctl", [&] { return control(wish); });
 }
 
 } // namespace gd::cli

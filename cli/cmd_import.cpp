@@ -12,18 +12,41 @@ namespace {
 constexpr std::string_view kExamples = "  graphdoctor import /tmp/graphdoctor-1000/3f2a… -o job.gdt\n"
                                        "  graphdoctor import node1.spool node2.spool -o job.gdt --force";
 
+// The next run removes what was imported, and what lies beside it.
+Result<void> checkNotInSpool(const TraceWish& wish) {
+    std::vector<std::string> inputs;
+    for (const auto& spool : wish.spools)
+        inputs.push_back(spool.string());
+    GD_TRY(checkNotInput(wish.output, inputs));
+    std::filesystem::path folder = std::filesystem::path(wish.output).parent_path();
+    if (folder.empty())
+        folder = ".";
+    std::error_code error;
+    for (const auto& spool : wish.spools) {
+        if (std::filesystem::is_directory(spool, error) && std::filesystem::equivalent(folder, spool, error))
+            return fail(ErrorCode::usage,
+                "{} would lie in the spool folder {}, which is removed later; another folder is expected",
+                wish.output, spool.string());
+    }
+    return {};
+}
+
 Result<int> importInto(const TraceWish& wish) {
+    GD_TRY(checkNotInSpool(wish));
     GD_TRY(run::checkWritable(wish.output, wish.replace));
+    const run::InterruptExit guard = interruptExit("import", wish.output);
     GD_TRY_ASSIGN(const auto summary, makeTrace(wish));
     for (const auto& spool : wish.spools) {
         if (std::filesystem::is_directory(spool))
             run::markImported(spool);
     }
+    const std::string size = base::formatBytes(static_cast<std::int64_t>(summary.traceBytes));
     note("import",
-        fmt::format("wrote {} ({}): {} processes, {} records{}", wish.output,
-            base::formatBytes(static_cast<std::int64_t>(summary.traceBytes)), summary.processes,
-            summary.records,
-            summary.issues > 0 ? fmt::format(", {} notes on what is missing", summary.issues) : ""));
+        summary.issues == 0 ? fmt::format(
+            "wrote {} ({}): {} processes, {} records", wish.output, size, summary.processes, summary.records)
+                            : fmt::format("wrote {} ({}): {} processes, {} records, {} notes on what is "
+                                          "missing",
+                                wish.output, size, summary.processes, summary.records, summary.issues));
     note("import",
         fmt::format("see graphdoctor report {}; the next graphdoctor run removes the spool", wish.output));
     return kOk;
@@ -36,16 +59,12 @@ int cmdImport(const Arguments& arguments) {
     describe(app, "import", "make a trace of what a run left in its spool folder", kExamples);
     TraceWish wish;
     app.add_option("SPOOL", wish.spools, "spool folders, or segment files, of one job")->required();
-    app.add_option("-o,--output", wish.output, "the trace to write (.gdt)")->required()->type_name("FILE");
-    app.add_flag("--force", wish.replace, "overwrite the file when it exists");
+    addTraceOutput(app, wish.output, wish.replace);
     app.add_flag(
         "--redact", wish.redact, "replace host names, user names and path prefixes by stable tokens");
     app.add_option("--step-range", wish.stepRange, "steps are the ranges whose name matches")
         ->type_name("REGEX");
-    if (const auto stop = parseArguments(app, arguments))
-        return *stop;
-    const auto status = importInto(wish);
-    return status ? *status : refuse("import", status.error());
+    return runCommand(app, arguments, "import", [&] { return importInto(wish); });
 }
 
 } // namespace gd::cli

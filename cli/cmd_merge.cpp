@@ -2,6 +2,7 @@
 #include "analyzer/facts/facts.h"
 #include "analyzer/store/join.h"
 #include "cli/common.h"
+#include "cli/make_trace.h"
 #include "cli/run/output_name.h"
 
 namespace gd::cli {
@@ -23,15 +24,20 @@ Result<int> merge(const Wish& wish) {
         return fail(ErrorCode::usage, "two traces or more are expected, not {}", wish.traces.size());
     GD_TRY(checkNotInput(wish.output, wish.traces));
     GD_TRY(run::checkWritable(wish.output, wish.replace));
-    store::JoinOptions options;
-    options.replace = wish.replace;
     const std::vector<std::filesystem::path> parts(wish.traces.begin(), wish.traces.end());
-    GD_TRY_ASSIGN(const auto summary, store::joinTraces(parts, wish.output, options));
-    GD_TRY_ASSIGN(auto db, Db::openReadWrite(wish.output));
-    facts::FactsOptions facts;
-    GD_TRY_ASSIGN(facts.stepRange, db.queryText("SELECT value FROM meta WHERE key = 'step_range'"));
-    GD_TRY(facts::buildFacts(db, facts).context("{}: building facts", wish.output));
-    GD_TRY(db.close());
+    const run::InterruptExit guard = interruptExit("merge", wish.output);
+    store::JoinSummary summary;
+    const auto fill = [&](const std::filesystem::path& making) -> Result<void> {
+        store::JoinOptions options;
+        options.replace = true; // the working file is ours alone
+        GD_TRY_ASSIGN(summary, store::joinTraces(parts, making, options));
+        GD_TRY_ASSIGN(auto db, Db::openReadWrite(making.string()));
+        facts::FactsOptions facts;
+        GD_TRY_ASSIGN(facts.stepRange, db.queryText("SELECT value FROM meta WHERE key = 'step_range'"));
+        GD_TRY(facts::buildFacts(db, facts).context("{}: building facts", making.string()));
+        return db.close();
+    };
+    GD_TRY(makeFile(wish.output, wish.replace, fill));
     for (const std::string& sentence : summary.notes)
         note("merge", sentence);
     note("merge",
@@ -46,12 +52,8 @@ int cmdMerge(const Arguments& arguments) {
     describe(app, "merge", "make one trace of those of several hosts or ranks of one job", kExamples);
     Wish wish;
     app.add_option("TRACE", wish.traces, "trace files (.gdt) of one job")->required();
-    app.add_option("-o,--output", wish.output, "the trace to write (.gdt)")->required()->type_name("FILE");
-    app.add_flag("--force", wish.replace, "overwrite the file when it exists");
-    if (const auto stop = parseArguments(app, arguments))
-        return *stop;
-    const auto status = merge(wish);
-    return status ? *status : refuse("merge", status.error());
+    addTraceOutput(app, wish.output, wish.replace);
+    return runCommand(app, arguments, "merge", [&] { return merge(wish); });
 }
 
 } // namespace gd::cli

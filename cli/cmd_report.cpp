@@ -72,13 +72,8 @@ int cmdReport(const Arguments& arguments) {
         ->capture_default_str();
     app.add_option("--rank", wish.rank, "only what concerns this rank")->type_name("N");
     app.add_option("--steps", wish.steps, "only what lies in these steps, both included")->type_name("A:B");
-    app.add_option("--color", wish.color, "auto, always or never")
-        ->check(colorModes())
-        ->capture_default_str();
-    if (const auto stop = parseArguments(app, arguments))
-        return *stop;
-    const auto status = reportOn(wish);
-    return status ? *status : refuse("report", status.error());
+    addColorOption(app, wish.color);
+    return runCommand(app, arguments, "report", [&] { return reportOn(wish); });
 }
 
 } // namespace gd::cli

@@ -73,10 +73,7 @@ int cmdView(const Arguments& arguments) {
     app.add_option("--theme", theme, "light or dark; default: as the desktop")
         ->check(CLI::IsMember({"light", "dark"}));
     app.add_option("--language", language, "en or zh_CN; default: by the locale");
-    if (const auto stop = parseArguments(app, arguments))
-        return *stop;
-    const auto status = startViewer(arguments);
-    return status ? *status : refuse("view", status.error());
+    return runCommand(app, arguments, "view", [&] { return startViewer(arguments); });
 }
 
 } // namespace gd::cli

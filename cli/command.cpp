@@ -14,6 +14,7 @@ constexpr Command kCommands[] = {
     {"compare", "compare two traces step by step", cmdCompare},
     {"view", "look at a trace on a timeline", cmdView},
     {"import", "make a trace of what a run left in its spool folder", cmdImport},
+    {"export", "write a trace in the format of another viewer", cmdExport},
     {"merge", "make one trace of those of several hosts or ranks of one job", cmdMerge},
     {"rules", "list, show and test the rules", cmdRules},
     {"query", "ask a trace in SQL", cmdQuery},

@@ -30,6 +30,7 @@ int cmdCtl(const Arguments& arguments);
 int cmdView(const Arguments& arguments);
 int cmdReport(const Arguments& arguments);
 int cmdCompare(const Arguments& arguments);
+int cmdExport(const Arguments& arguments);
 int cmdImport(const Arguments& arguments);
 int cmdMerge(const Arguments& arguments);
 int cmdRules(const Arguments& arguments);

@@ -2,9 +2,8 @@
 #include "cli/common.h"
 
 #include "analyzer/base/text.h"
-#include "cli/run/output_name.h"
+#include "cli/file_writer.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +71,14 @@ std::optional<int> parseArguments(CLI::App& app, const Arguments& arguments) {
     }
 }
 
+int runCommand(CLI::App& app, const Arguments& arguments, std::string_view command,
+    const std::function<Result<int>()>& work) {
+    if (const auto stop = parseArguments(app, arguments))
+        return *stop;
+    const Result<int> status = work();
+    return status ? *status : refuse(command, status.error());
+}
+
 void describe(CLI::App& app, std::string_view name, std::string_view summary, std::string_view examples) {
     app.name(std::string(name));
     std::string first(summary);
@@ -97,25 +104,6 @@ bool readerLeft() {
     return g_readerLeft;
 }
 
-namespace {
-
-Result<void> writeTo(const std::string& path, int flags, std::string_view text) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-    if (fd < 0)
-        return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(errno));
-    bool good = writeAll(fd, text);
-    int error = errno;
-    if (::close(fd) != 0 && good) {
-        good = false;
-        error = errno;
-    }
-    if (good)
-        return {};
-    return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(error));
-}
-
-} // namespace
-
 Result<void> checkNotInput(const std::string& output, const std::vector<std::string>& inputs) {
     std::error_code error;
     for (const std::string& input : inputs) {
@@ -127,25 +115,9 @@ Result<void> checkNotInput(const std::string& output, const std::vector<std::str
 }
 
 Result<void> writeFile(const std::string& path, std::string_view text) {
-    std::error_code error;
-    const auto status = std::filesystem::status(path, error);
-    // /dev/stdout, named pipes: a file of that name in their place is not what anybody wants.
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)
-        && !std::filesystem::is_directory(status))
-        return writeTo(path, 0, text);
-    const std::string target = run::behindLinks(path);
-    const std::string temporary = fmt::format("{}.{}.tmp", target, getpid());
-    if (const auto written = writeTo(temporary, O_CREAT | O_EXCL, text); !written) {
-        ::unlink(temporary.c_str());
-        std::string message = written.error().message;
-        message.replace(0, temporary.size(), path);
-        return Error(ErrorCode::io, message);
-    }
-    if (std::rename(temporary.c_str(), target.c_str()) == 0)
-        return {};
-    const int reason = errno;
-    ::unlink(temporary.c_str());
-    return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(reason));
+    GD_TRY_ASSIGN(FileWriter file, FileWriter::open(path));
+    GD_TRY(file.write(text));
+    return file.finish();
 }
 
 bool wantsColor(std::string_view mode, int fd) {
@@ -157,8 +129,15 @@ bool wantsColor(std::string_view mode, int fd) {
         && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
 }
 
-CLI::Validator colorModes() {
-    return CLI::IsMember({"auto", "always", "never"});
+void addColorOption(CLI::App& app, std::string& color) {
+    app.add_option("--color", color, "auto, always or never")
+        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->capture_default_str();
+}
+
+void addTraceOutput(CLI::App& app, std::string& output, bool& replace) {
+    app.add_option("-o,--output", output, "the trace to write (.gdt)")->required()->type_name("FILE");
+    app.add_flag("--force", replace, "overwrite the file when it exists");
 }
 
 Installation installation() {

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ int refuse(std::string_view command, const Error& error);
 // Reads the arguments into the app. A value: stop with this status (help was printed, or the usage is wrong
 // and was told in one sentence).
 std::optional<int> parseArguments(CLI::App& app, const Arguments& arguments);
+// Reads the arguments and does the work of the command; returns its exit status.
+int runCommand(CLI::App& app, const Arguments& arguments, std::string_view command,
+    const std::function<Result<int>()>& work);
 // An app with our help layout, "graphdoctor <name>"; `examples` stands below the options.
 void describe(CLI::App& app, std::string_view name, std::string_view summary, std::string_view examples);
 
@@ -36,12 +40,15 @@ bool print(std::string_view command, std::string_view text);
 bool readerLeft();
 // Fails when the file to write is one of those that are read.
 Result<void> checkNotInput(const std::string& output, const std::vector<std::string>& inputs);
-// Writes a whole file or nothing: to a temporary name in its folder, then renamed.
+// Writes a whole file or nothing, as FileWriter does.
 Result<void> writeFile(const std::string& path, std::string_view text);
 
 // --color=auto|always|never, NO_COLOR and whether the stream is a terminal.
 bool wantsColor(std::string_view mode, int fd);
-CLI::Validator colorModes();
+// The option --color.
+void addColorOption(CLI::App& app, std::string& color);
+// -o and --force of a command that writes a trace.
+void addTraceOutput(CLI::App& app, std::string& output, bool& replace);
 
 // Where the parts of this installation lie, found from the program's own place: <prefix>/bin/graphdoctor.
 struct Installation {

@@ -2,6 +2,10 @@
 #include "cli/command.h"
 #include "cli/common.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <string>
@@ -23,12 +27,10 @@ std::string overview() {
 }
 
 int unknownCommand(const std::string& word) {
-    std::string sentence = fmt::format("{} is not a command", word);
-    if (const auto near = nearestCommand(word))
-        sentence += fmt::format("; did you mean {}?", *near);
-    else
-        sentence += "; graphdoctor help lists the commands";
-    note("", sentence);
+    const auto near = nearestCommand(word);
+    note("",
+        near ? fmt::format("{} is not a command; did you mean {}?", word, *near)
+             : fmt::format("{} is not a command; graphdoctor help lists the commands", word));
     return kUsage;
 }
 
@@ -59,10 +61,24 @@ int dispatch(const Arguments& arguments) {
     return command->run(Arguments(arguments.begin() + 1, arguments.end()));
 }
 
+// A program started with a closed stream would get that number for the next file it opens, and write its
+// notes or its report into a trace. Whoever reads or writes the stand-in is refused, as with the closed one;
+// a command that is run sees the stream closed as its parent left it.
+void holdClosedStreams() {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF)
+            continue;
+        const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (::open("/dev/null", mode | O_CLOEXEC) < 0)
+            return;
+    }
+}
+
 } // namespace
 } // namespace gd::cli
 
 int main(int argc, char** argv) {
+    gd::cli::holdClosedStreams();
     // A reader that goes away (report | head) is told by write(), not by a signal.
     std::signal(SIGPIPE, SIG_IGN);
     try {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -19,9 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Short, so that a trace may have a name as long as the file system allows.
 fs::path makingName(const std::string& output) {
     fs::path path(output);
-    path.replace_filename(fmt::format(".{}.{}.making", path.filename().string(), getpid()));
+    const auto hash = static_cast<std::uint64_t>(std::hash<std::string>{}(path.filename().string()));
+    path.replace_filename(fmt::format(".graphdoctor-{}-{:016x}.making", getpid(), hash));
     return path;
 }
 
@@ -148,7 +151,28 @@ std::vector<std::string> unfinishedFiles(const std::string& output) {
     const fs::path making = makingName(output);
     fs::path part = making;
     part.replace_filename(fmt::format(".{}.{}.part", making.filename().string(), getpid()));
-    return {making.string(), part.string()};
+    return {making.string(), part.string(), making.string() + "-journal"};
+}
+
+run::InterruptExit interruptExit(std::string_view command, const std::string& output) {
+    return run::InterruptExit(
+        fmt::format("\ngraphdoctor {}: interrupted; {} was not written\n", command, output),
+        unfinishedFiles(output), 128 + SIGINT);
+}
+
+Result<void> makeFile(
+    const std::string& output, bool replace, const std::function<Result<void>(const fs::path&)>& fill) {
+    const fs::path making = makingName(output);
+    Result<void> made = fill(making);
+    if (made) {
+        if (const int refused = publish(making, output, replace); refused != 0)
+            made = fail(ErrorCode::io, "{} cannot be made: {}", output, std::strerror(refused));
+    }
+    for (const std::string& file : unfinishedFiles(output))
+        ::unlink(file.c_str());
+    if (!made)
+        return renamed(std::move(made).error(), making.string(), output);
+    return made;
 }
 
 Result<importer::ImportSummary> makeTrace(const TraceWish& wish) {

@@ -3,8 +3,10 @@
 
 #include "analyzer/base/result.h"
 #include "analyzer/import/importer.h"
+#include "cli/run/child_process.h"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +35,16 @@ struct TraceWish {
     std::vector<RunIssue> issues;
 };
 
-// Names of files that makeTrace() may leave behind when the process is ended inside it.
+// Makes a file under a working name, which `fill` gets, and gives it its own when that succeeded; without
+// `replace` never in place of one that appeared meanwhile. Errors name `output`.
+Result<void> makeFile(const std::string& output, bool replace,
+    const std::function<Result<void>(const std::filesystem::path&)>& fill);
+
+// Names of files that makeTrace() and makeFile() may leave behind when the process is ended inside it.
 std::vector<std::string> unfinishedFiles(const std::string& output);
+
+// While it lives, Ctrl-C ends this command as the signal would, leaving no unfinished file behind.
+run::InterruptExit interruptExit(std::string_view command, const std::string& output);
 
 // Imports spools, adds what the run knows, builds the facts and gives the trace its name: a reader never sees
 // a half-made one. Shows progress on a terminal.

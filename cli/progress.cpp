@@ -8,14 +8,25 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 namespace gd::cli {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// One that knows no escape sequences: a line that is drawn again would be a hundred lines.
+bool isDumbTerminal() {
+    const char* name = std::getenv("TERM");
+    return name != nullptr && std::string_view(name) == "dumb";
+}
+
+} // namespace
+
 Progress::Progress(std::string_view what)
     : m_what(what)
-    , m_terminal(isatty(STDERR_FILENO) == 1)
+    , m_terminal(isatty(STDERR_FILENO) == 1 && !isDumbTerminal())
     , m_start(std::chrono::steady_clock::now())
     , m_last(m_start) { }
 
@@ -44,12 +55,12 @@ std::string Progress::line(std::string_view what, std::uint64_t doneBytes, std::
     const std::uint64_t left = totalBytes > doneBytes ? totalBytes - doneBytes : 0;
     const std::uint64_t percent
         = totalBytes > 0 ? std::min<std::uint64_t>(100, doneBytes * 100 / totalBytes) : 0;
-    std::string out = fmt::format("{}: {} of {} ({} %), {}/s", what, bytes(static_cast<double>(doneBytes)),
-        bytes(static_cast<double>(totalBytes)), percent, bytes(rate));
-    if (rate > 0)
-        out += fmt::format(", {} left",
-            base::formatDuration(static_cast<std::int64_t>(static_cast<double>(left) / rate * 1e9)));
-    return out;
+    const std::string done = bytes(static_cast<double>(doneBytes));
+    const std::string total = bytes(static_cast<double>(totalBytes));
+    if (rate <= 0)
+        return fmt::format("{}: {} of {} ({} %), {}/s", what, done, total, percent, bytes(rate));
+    return fmt::format("{}: {} of {} ({} %), {}/s, {} left", what, done, total, percent, bytes(rate),
+        base::formatDuration(static_cast<std::int64_t>(static_cast<double>(left) / rate * 1e9)));
 }
 
 } // namespace gd::cli

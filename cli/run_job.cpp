@@ -41,12 +41,25 @@ Result<std::string> outputName(const RunOptions& options, const std::optional<ru
     return fs::absolute(name).lexically_normal().string();
 }
 
-// Files named by --report, with the same placeholders; refused before the job rather than lost after it.
-Result<void> checkReports(const RunOptions& options) {
+// Files named by --report; refused before the job rather than lost after it. Two things written to one file
+// would leave the later one alone; devices and pipes take several.
+Result<void> checkReports(const RunOptions& options, const std::string& output) {
+    std::vector<fs::path> taken = {output};
+    std::error_code error;
     for (const ReportWish& wish : options.reports) {
-        if (!wish.file.empty() && wish.file != "-") {
-            GD_TRY(run::checkReportTarget(wish.file));
+        if (wish.file.empty() || wish.file == "-")
+            continue;
+        GD_TRY(run::checkReportTarget(wish.file));
+        const fs::path file = fs::absolute(run::behindLinks(wish.file)).lexically_normal();
+        if (fs::exists(file, error) && !fs::is_regular_file(file, error))
+            continue;
+        for (const fs::path& other : taken) {
+            if (file == other || fs::equivalent(file, other, error))
+                return fail(ErrorCode::usage,
+                    "--report {}={}: this file is written already, as {}; another one is expected",
+                    report::name(wish.format), wish.file, other == taken.front() ? "the trace" : "a report");
         }
+        taken.push_back(file);
     }
     return {};
 }
@@ -106,7 +119,7 @@ Result<Prepared> prepare(const RunOptions& options) {
     if (!options.selfCheck)
         out.job = run::identifyJob(run::readVariable);
     GD_TRY_ASSIGN(out.output, outputName(options, out.job));
-    GD_TRY(checkReports(options));
+    GD_TRY(checkReports(options, out.output));
     GD_TRY(checkJudge(options.judge));
     GD_TRY_ASSIGN(auto spool, openSpool(options, spoolKey(out.job, out.output), out.output));
     out.spool.emplace(std::move(spool));

@@ -113,8 +113,7 @@ Result<std::string> overheadFrom(const RunOptions& options) {
     if (windowed)
         return fail(ErrorCode::usage,
             "--measure-overhead excludes --delay, --duration, --steps and --window: steps outside of them "
-            "are "
-            "what it compares with");
+            "are what it compares with");
     if (options.measureOverhead == "auto")
         return std::string("2000000000");
     GD_TRY_ASSIGN(const std::int64_t ns,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_result.h"
 
+#include "analyzer/report/phrases.h"
 #include "analyzer/report/writer.h"
 #include "cli/common.h"
 #include "cli/make_trace.h"
@@ -114,7 +115,7 @@ int gateStatus(const RunOptions& options, const RunResult& result, const report:
     if (!severity || result.end.status() != 0)
         return result.end.status();
     if (const std::int64_t count = report::countAtLeast(report, *severity); count > 0) {
-        note("run", fmt::format("{} finding{} at or above {}", count, count == 1 ? "" : "s", options.failOn));
+        note("run", fmt::format("{} at or above {}", report::plural(count, "finding"), options.failOn));
         return kGateMet;
     }
     if (const std::string why = gateTrouble(report, *severity); !why.empty()) {

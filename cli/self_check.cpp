@@ -134,14 +134,16 @@ Result<SourceCheck> look(Db& trace, const Look& look, const Part& part) {
         numberOf(trace, "SELECT process_id FROM process WHERE pid = ?1", part.pid));
     GD_TRY_ASSIGN(const std::int64_t count, numberOf(trace, look.counts, process));
     if (count >= look.atLeast) {
-        check.detail += fmt::format("; {} {}", count, look.unit);
+        check.detail = fmt::format("{}; {} {}", part.detail, count, look.unit);
         return check;
     }
     check.state = State::broken;
     check.remedy = look.remedy;
     GD_TRY_ASSIGN(const std::string reason, reasonOf(trace, process, look.coverage));
-    check.detail = fmt::format("{}, but {} of {} {} are in the trace{}", part.detail, count, look.atLeast,
-        look.unit, reason.empty() ? "" : ": " + reason);
+    check.detail = reason.empty()
+        ? fmt::format("{}, but {} of {} {} are in the trace", part.detail, count, look.atLeast, look.unit)
+        : fmt::format(
+            "{}, but {} of {} {} are in the trace: {}", part.detail, count, look.atLeast, look.unit, reason);
     return check;
 }
 
@@ -169,7 +171,7 @@ Result<SourceCheck> place(
         check.detail = lost.empty() ? "the built-in job left nothing" : lost;
         check.remedy = remedy;
     } else if (std::string_view(fact) == "ring_path" && !elsewhere.empty()) {
-        check.detail += "; " + elsewhere;
+        check.detail = fmt::format("{}; {}", check.detail, elsewhere);
         check.remedy = remedy;
     }
     return check;

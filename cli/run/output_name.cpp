@@ -96,12 +96,15 @@ Result<void> checkWritable(const std::string& path, bool replace) {
     if (!S_ISDIR(info.st_mode))
         return fail(ErrorCode::io, "{}: {} is not a folder", path, folder.string());
     // Only trying tells: access() knows nothing of quotas, full or read-only file systems.
-    const std::string probe = fmt::format("{}.{}.probe", path, getpid());
+    const std::string probe = (folder / fmt::format(".graphdoctor-{}.probe", getpid())).string();
     const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(errno));
     close(fd);
     unlink(probe.c_str());
+    // What the probe does not try: the name itself.
+    if (lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
+        return fail(ErrorCode::io, "{} cannot be written: {}", path, std::strerror(errno));
     return {};
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 
 using namespace gd::test;
 using testing::HasSubstr;
@@ -49,7 +50,8 @@ void expectRefusal(const ProgramEnd& end, int status, const std::string& part) {
 TEST_F(Commands, HelpAndVersionGoToStdout) {
     EXPECT_THAT(call({"--version"}).out, testing::StartsWith("graphdoctor "));
     EXPECT_THAT(call({"help"}).out, HasSubstr("Commands:"));
-    for (const std::string name : {"run", "report", "compare", "import", "merge", "rules", "query", "env"}) {
+    for (const std::string name :
+        {"run", "report", "compare", "import", "export", "merge", "rules", "query", "env"}) {
         const ProgramEnd byFlag = call({name, "--help"});
         EXPECT_EQ(byFlag.status, 0);
         EXPECT_THAT(byFlag.out, HasSubstr("Examples:"));
@@ -66,7 +68,7 @@ TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
     expectRefusal(call({"report"}), 2, "TRACE");
     expectRefusal(call({"report", trace(), "--nonsense"}), 2, "--nonsense");
     expectRefusal(
-        call({"report", trace(), "--format", "html"}), 2, "text, json, markdown, sarif, junit, github");
+        call({"report", trace(), "--format", "pdf"}), 2, "text, json, markdown, html, sarif, junit, github");
     expectRefusal(call({"report", trace(), "--fail-on", "maybe"}), 2, "maybe");
     expectRefusal(call({"report", trace(), trace()}), 2, "one trace is expected");
     expectRefusal(call({"report", trace(), "--steps", "9:3"}), 2, "the first step is after the last");
@@ -87,7 +89,7 @@ TEST_F(Commands, WrongUsageIsOneSentenceAndStatus2) {
     expectRefusal(call({"run", "--window", "(", "--", "true"}), 2, "--window (: while the job runs");
     expectRefusal(call({"run", "--window", "x", "--delay", "1s", "--", "true"}), 2, "--window excludes");
     expectRefusal(call({"query", trace(), "SELECT 1", "--time-limit", "soon"}), 2, "--time-limit");
-    expectRefusal(call({"run", "--report", "html", "--", "true"}), 2, "writes no html");
+    expectRefusal(call({"run", "--report", "pdf", "--", "true"}), 2, "pdf is no report format");
     expectRefusal(call({"run", "-o", "%z.gdt", "--", "true"}), 2, "after % one of");
     expectRefusal(call({"run", "--max-size", "many", "--", "true"}), 2, "--max-size");
     expectRefusal(call({"run", "--step-range", "(", "--", "true"}), 2, "regular expression");
@@ -204,7 +206,7 @@ TEST_F(Commands, RealJsonReportsFollowTheSchema) {
 }
 
 TEST_F(Commands, EveryFormatIsDeterministic) {
-    for (const std::string format : {"text", "json", "markdown", "sarif", "junit", "github"}) {
+    for (const std::string format : {"text", "json", "markdown", "html", "sarif", "junit", "github"}) {
         const ProgramEnd once = call({"report", trace(), "--format", format});
         EXPECT_FALSE(once.out.empty());
         EXPECT_EQ(once.out, call({"report", trace(), "--format", format}).out);
@@ -236,6 +238,29 @@ TEST_F(Commands, QueryReadsAndDoesNothingElse) {
         EXPECT_EQ(end.out, "");
     }
     EXPECT_EQ(readFile(trace()), before);
+}
+
+TEST_F(Commands, ExportWritesTheSameToAFileAndToStdout) {
+    const std::string file = s_shop->file("x.json");
+    const ProgramEnd toFile = call({"export", trace(), "-o", file});
+    EXPECT_EQ(toFile.status, 0) << toFile.err;
+    EXPECT_EQ(toFile.out, "");
+    EXPECT_THAT(toFile.err, HasSubstr("x.json: "));
+    const std::string text = readFile(file);
+    EXPECT_EQ(call({"export", trace()}).out, text);
+    EXPECT_EQ(call({"export", trace(), "--format", "perfetto"}).out, text);
+    std::map<std::string, int> categories;
+    const auto json = nlohmann::json::parse(text);
+    for (const auto& event : json["traceEvents"])
+        ++categories[event.value("cat", "")];
+    for (const char* category : {"cuda_runtime", "kernel", "capture", "step", "finding", "ac2g"})
+        EXPECT_GT(categories[category], 0) << category;
+    EXPECT_EQ(call({"export", trace(), "--no-findings"}).out.find("\"cat\":\"finding\""), std::string::npos);
+    EXPECT_THAT(call({"export", trace(), "--format", "csv"}).out, testing::StartsWith("kind,process,"));
+    expectRefusal(call({"export", trace(), "--steps", "900:"}), 2, "no step from 900");
+    expectRefusal(call({"export", trace(), "-o", trace()}), 2, "to be read and to be written");
+    expectRefusal(call({"export", s_shop->file("missing.gdt"), "-o", file}), 3, "missing.gdt");
+    EXPECT_EQ(readFile(file), text); // what failed left the older file alone
 }
 
 TEST_F(Commands, RulesAreListedShownAndTested) {
