@@ -118,8 +118,7 @@ void reportLosses(ProcessImport& process, std::vector<Loss>& losses) {
                 lane == raw::Lane::History ? raw::IssueSeverity::Error : raw::IssueSeverity::DataLoss,
                 "dropped_records", dropped,
                 fmt::format("the collector dropped {} {} records because its ring, the disk or its share of "
-                            "--max-size was "
-                            "full; GRAPHDOCTOR_RING_BYTES makes the ring larger",
+                            "--max-size was full; GRAPHDOCTOR_RING_BYTES makes the ring larger",
                     dropped, name));
         }
         if (missing > dropped) {
@@ -338,8 +337,7 @@ Result<void> importCoverage(ProcessImport& process) {
     if (process.ring() && process.ring()->historyFull)
         process.issues().error("history_limit_reached", 1,
             "the history of this process (captures, graphs, allocations, names) took its share of "
-            "--max-size, a "
-            "quarter: what came after it is lost, and nothing can be said about it");
+            "--max-size, a quarter: what came after it is lost, and nothing can be said about it");
     std::vector<Loss> losses = lossesOf(process);
     reportLosses(process, losses);
     addSourceLosses(process, losses);

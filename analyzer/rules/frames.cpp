@@ -145,8 +145,8 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
     else if (found.locations.empty() && isAutograd)
         found.reason
             = "the call came from PyTorch's autograd thread, which runs no Python: the line of the forward "
-              "pass "
-              "is not known (torch.autograd.set_detect_anomaly(True) names it where the backward pass fails)";
+              "pass is not known (torch.autograd.set_detect_anomaly(True) names it where the backward pass "
+              "fails)";
     else if (found.locations.empty())
         found.reason
             = fmt::format("all {} frames of the call stack lie in code that frames.txt skips", frames);

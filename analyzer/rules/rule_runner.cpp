@@ -267,12 +267,12 @@ Result<void> Runner::judgeKnown(const std::vector<std::string>& tables, RuleOutc
     }
     if (!outcome.knownShare || *outcome.knownShare >= 1)
         return {};
-    std::string note = *outcome.knownShare <= 0 ? fmt::format("none of the rows of {} could be judged", worst)
-                                                : fmt::format("judged over {:.4g} % of the rows of {}",
-                                                    std::floor(*outcome.knownShare * 1000) / 10, worst);
-    if (!why.empty())
-        note += ": " + why;
-    outcome.reason += outcome.reason.empty() ? note : "; " + note;
+    const std::string share = *outcome.knownShare <= 0
+        ? fmt::format("none of the rows of {} could be judged", worst)
+        : fmt::format(
+            "judged over {:.4g} % of the rows of {}", std::floor(*outcome.knownShare * 1000) / 10, worst);
+    const std::string note = why.empty() ? share : fmt::format("{}: {}", share, why);
+    outcome.reason = outcome.reason.empty() ? note : fmt::format("{}; {}", outcome.reason, note);
     if (*outcome.knownShare <= 0 && outcome.outcome == Outcome::clean)
         outcome.outcome = Outcome::notEvaluated;
     return {};

@@ -67,8 +67,7 @@ Result<void> checkPair(const JoinPart& a, const JoinPart& b) {
         if (left.contains(rank))
             return fail(ErrorCode::badInput,
                 "{} and {} both hold rank {}: they are two runs, not parts of one job (compare shows two "
-                "runs side "
-                "by side)",
+                "runs side by side)",
                 name(a), name(b), rank);
     }
     const std::int64_t world = worldOf(a);
@@ -86,8 +85,7 @@ Result<void> checkPair(const JoinPart& a, const JoinPart& b) {
     if (apart)
         return fail(ErrorCode::badInput,
             "{} and {} were recorded at different times and share no communicator: they do not belong "
-            "together "
-            "(compare shows two runs side by side)",
+            "together (compare shows two runs side by side)",
             name(a), name(b));
     if (left.empty() || ranksOf(b).empty())
         return fail(ErrorCode::badInput,
@@ -184,8 +182,7 @@ Result<std::vector<JoinNote>> checkJoin(const std::vector<JoinPart>& parts) {
     if (!proven)
         notes.push_back({"info", "job_not_proven",
             "nothing in these traces proves that they are of one job: they share neither a communicator nor "
-            "a job "
-            "number"});
+            "a job number"});
     if (auto note = stepRangeNote(parts))
         notes.push_back(std::move(*note));
     const std::string missing = missingRanks(ranks, world);

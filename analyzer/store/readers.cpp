@@ -156,4 +156,23 @@ CoverageMap::Answer CoverageMap::best(
     return answer;
 }
 
+Result<std::int64_t> firstRowFrom(Db& db, std::string_view table, std::string_view column,
+    std::int64_t firstRow, std::int64_t lastRow, std::int64_t value) {
+    GD_TRY_ASSIGN(
+        auto at, db.prepareReadOnly(fmt::format("SELECT {} FROM {} WHERE rowid = ?", column, table)));
+    std::int64_t low = firstRow;
+    std::int64_t high = lastRow + 1;
+    while (low < high) {
+        const std::int64_t middle = low + (high - low) / 2;
+        at.reset();
+        at.bind(1, middle);
+        GD_TRY_ASSIGN(const bool there, at.step());
+        if (!there || at.int64(0) >= value)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 } // namespace gd::store

@@ -78,4 +78,9 @@ private:
     std::map<Key, std::vector<Interval>> m_intervals; // sorted by fromNs
 };
 
+// The first of the rows [firstRow, lastRow] of a table whose `column` is at least `value`; lastRow + 1: none.
+// Rows of a track lie in that order, which no index repeats. The names of table and column are ours.
+Result<std::int64_t> firstRowFrom(Db& db, std::string_view table, std::string_view column,
+    std::int64_t firstRow, std::int64_t lastRow, std::int64_t value);
+
 } // namespace gd::store

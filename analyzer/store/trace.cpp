@@ -105,6 +105,18 @@ Result<void> addMissingTables(Db& db, std::int64_t userVersion) {
     return {};
 }
 
+// Facts of another version are kept in a temporary file of this connection: it, not the trace, has no room.
+Error factsError(Error error, const std::string& path) {
+    if (error.code != ErrorCode::io) {
+        error.message = fmt::format("building facts of {}: {}", path, error.message);
+        return error;
+    }
+    error.message = fmt::format("the facts of {} are of another version and need a temporary file, in "
+                                "SQLITE_TMPDIR, else TMPDIR, else /var/tmp: {}",
+        path, replaceAll(error.message, path, "it"));
+    return error;
+}
+
 } // namespace
 
 int schemaVersion() {
@@ -232,8 +244,12 @@ Result<Trace> Trace::open(const std::filesystem::path& path, const FactsBuilder&
         const auto version, trace.m_db.queryText("SELECT value FROM meta WHERE key = 'facts_version'"));
     if (version == std::to_string(facts.version))
         return trace;
-    GD_TRY(createFactTables(trace.m_db, FactsPlace::temp).context("building facts of {}", path.string()));
-    GD_TRY(facts.build(trace.m_db).context("building facts of {}", path.string()));
+    const auto build = [&]() -> Result<void> {
+        GD_TRY(createFactTables(trace.m_db, FactsPlace::temp));
+        return facts.build(trace.m_db);
+    };
+    if (Result<void> built = build(); !built)
+        return factsError(std::move(built).error(), path.string());
     trace.m_rebuiltFacts = true;
     return trace;
 }

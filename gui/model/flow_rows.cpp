@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/flow_rows.h"
 
+#include "analyzer/store/readers.h"
 #include "gui/model/words.h"
 
 #include <algorithm>
@@ -60,21 +61,7 @@ Result<std::vector<FlowRows::Track>> FlowRows::tracks(std::int64_t process) {
 }
 
 Result<std::int64_t> FlowRows::firstAt(const Track& track, std::int64_t timeNs) {
-    GD_TRY_ASSIGN(
-        auto row, m_db.prepare(fmt::format("SELECT start_ns FROM {} WHERE rowid = ?", track.table)));
-    std::int64_t from = track.first;
-    std::int64_t to = track.last + 1;
-    while (from < to) {
-        const std::int64_t middle = from + (to - from) / 2;
-        row.reset();
-        row.bind(1, middle);
-        GD_TRY_ASSIGN(const bool found, row.step());
-        if (!found || row.int64(0) < timeNs)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return store::firstRowFrom(m_db, track.table, "start_ns", track.first, track.last, timeNs);
 }
 
 Result<std::optional<FlowRows::Call>> FlowRows::call(std::int64_t rowId) {

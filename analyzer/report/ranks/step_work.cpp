@@ -5,6 +5,7 @@
 #include "analyzer/facts/intervals.h"
 #include "analyzer/facts/names.h"
 #include "analyzer/report/ranks/comm_link.h"
+#include "analyzer/store/readers.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -118,24 +119,8 @@ private:
         }
     }
 
-    // First row of a track whose `column` is at least `ns`: rows of a track lie in that order, which no index
-    // repeats.
     Result<std::int64_t> firstRow(const TrackRange& track, const char* column, std::int64_t ns) {
-        GD_TRY_ASSIGN(auto at,
-            m_trace.prepareReadOnly(fmt::format("SELECT {} FROM {} WHERE rowid = ?", column, track.table)));
-        std::int64_t low = track.first;
-        std::int64_t high = track.last + 1;
-        while (low < high) {
-            const std::int64_t middle = low + (high - low) / 2;
-            at.reset();
-            at.bind(1, middle);
-            GD_TRY_ASSIGN(const bool there, at.step());
-            if (!there || at.int64(0) >= ns)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        return low;
+        return store::firstRowFrom(m_trace, track.table, column, track.first, track.last, ns);
     }
 
     Result<void> readWork() {
