@@ -4,6 +4,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/report/phrases.h"
 #include "analyzer/report/wrap.h"
+#include "tests/support/test_names.h"
 #include "tests/unit/report/sample_report.h"
 #include "tests/unit/report/schema_check.h"
 #include "tests/unit/report/xml_check.h"
@@ -159,7 +160,9 @@ TEST_P(HostileText, TextStaysInItsColumns) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostileText, testing::ValuesIn(hostileTexts()));
+INSTANTIATE_TEST_SUITE_P(All, HostileText, testing::ValuesIn(hostileTexts()), [](const auto& one) {
+    return "Text" + std::to_string(one.index) + "_" + gd::test::testName(one.param).substr(0, 20);
+});
 
 TEST(Writer, IsDeterministic) {
     for (const Format format : kFormats)

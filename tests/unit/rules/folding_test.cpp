@@ -221,7 +221,8 @@ TEST_P(FoldingProperty, LosesNothingAndIsDeterministic) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, FoldingProperty, testing::Range(1U, 21U));
+INSTANTIATE_TEST_SUITE_P(Seeds, FoldingProperty, testing::Range(1U, 21U),
+    [](const auto& one) { return "Seed" + std::to_string(one.param); });
 
 } // namespace
 } // namespace gd::rules

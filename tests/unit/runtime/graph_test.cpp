@@ -21,7 +21,8 @@ Graph captureDigits(OneNumber& t, const std::vector<int>& digits) {
 } // namespace
 
 class GraphWithWorkers : public testing::TestWithParam<int> { };
-INSTANTIATE_TEST_SUITE_P(HostWorkers, GraphWithWorkers, testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(HostWorkers, GraphWithWorkers, testing::Values(0, 1),
+    [](const auto& one) { return one.param == 0 ? "NoWorker" : "AWorkerAStream"; });
 
 TEST_P(GraphWithWorkers, ScalarsAreFrozenAndDeviceValuesReadAgain) {
     OneNumber t(GetParam());

@@ -8,7 +8,8 @@
 namespace gdt::runtime::test {
 
 class StreamWithWorkers : public testing::TestWithParam<int> { };
-INSTANTIATE_TEST_SUITE_P(HostWorkers, StreamWithWorkers, testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(HostWorkers, StreamWithWorkers, testing::Values(0, 1),
+    [](const auto& one) { return one.param == 0 ? "NoWorker" : "AWorkerAStream"; });
 
 TEST_P(StreamWithWorkers, RunsInOrder) {
     OneNumber t(GetParam());

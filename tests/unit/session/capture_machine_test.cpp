@@ -128,7 +128,10 @@ INSTANTIATE_TEST_SUITE_P(Codes, CaptureFailCode,
     testing::Values(std::pair(0, false), std::pair(600, false), std::pair(704, false), std::pair(1, true),
         std::pair(2, true), std::pair(400, true), std::pair(700, true), std::pair(900, true),
         std::pair(901, true), std::pair(902, true), std::pair(905, true), std::pair(906, true),
-        std::pair(907, true), std::pair(910, true)));
+        std::pair(907, true), std::pair(910, true)),
+    [](const auto& one) {
+        return "Code" + std::to_string(one.param.first) + (one.param.second ? "Fails" : "DoesNot");
+    });
 
 TEST_F(CaptureMachineTest, OrdinalsCountTheCascadeUpToSixteen) {
     begin();

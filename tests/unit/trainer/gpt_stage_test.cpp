@@ -12,6 +12,11 @@ struct Variant {
     NormKind norm;
     double dropout = 0;
     Activation activation = Activation::Gelu;
+
+    [[nodiscard]] std::string name() const {
+        return std::string(tied ? "Tied" : "Untied") + (norm == NormKind::Rms ? "Rms" : "Layer")
+            + (dropout > 0 ? "Dropout" : "") + (activation == Activation::Swiglu ? "Swiglu" : "");
+    }
 };
 
 class GptStageGradient : public ::testing::TestWithParam<Variant> { };
@@ -48,7 +53,8 @@ TEST_P(GptStageGradient, MatchesDifferences) {
 INSTANTIATE_TEST_SUITE_P(Variants, GptStageGradient,
     ::testing::Values(Variant{true, NormKind::Layer}, Variant{false, NormKind::Layer},
         Variant{true, NormKind::Rms}, Variant{true, NormKind::Layer, 0.3},
-        Variant{true, NormKind::Rms, 0, Activation::Swiglu}));
+        Variant{true, NormKind::Rms, 0, Activation::Swiglu}),
+    [](const auto& one) { return one.param.name(); });
 
 TEST(GptStage, UntrainedLossIsTheLogarithmOfTheVocabulary) {
     StageHarness<double> h(test::tinyModel(), 3);
@@ -89,12 +95,17 @@ TEST(GptStage, ActivationsFitWhatTheStageAsksFor) {
     }
 }
 
-class GptStageDropout : public ::testing::TestWithParam<double ModelConfig::*> { };
+struct DroppedPlace {
+    const char* name;
+    double ModelConfig::*share;
+};
+
+class GptStageDropout : public ::testing::TestWithParam<DroppedPlace> { };
 
 TEST_P(GptStageDropout, DrawsByTheNumberOfTheSample) {
     ModelConfig config = test::tinyModel();
     StageHarness<double> plain(config, 3);
-    config.*GetParam() = 0.5;
+    config.*GetParam().share = 0.5;
     StageHarness<double> dropped(config, 3);
     const double once = dropped.loss();
     EXPECT_NE(once, plain.loss());
@@ -104,7 +115,10 @@ TEST_P(GptStageDropout, DrawsByTheNumberOfTheSample) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, GptStageDropout,
-    ::testing::Values(&ModelConfig::dropout, &ModelConfig::embeddingDropout, &ModelConfig::attentionDropout));
+    ::testing::Values(DroppedPlace{"Branches", &ModelConfig::dropout},
+        DroppedPlace{"Embedding", &ModelConfig::embeddingDropout},
+        DroppedPlace{"Attention", &ModelConfig::attentionDropout}),
+    [](const auto& one) { return one.param.name; });
 
 class GptStageRecompute : public ::testing::TestWithParam<std::tuple<Recompute, Activation>> { };
 
@@ -127,7 +141,11 @@ TEST_P(GptStageRecompute, GivesTheSameBitsFromLessMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GptStageRecompute,
     ::testing::Combine(::testing::Values(Recompute::Selective, Recompute::Full),
-        ::testing::Values(Activation::Gelu, Activation::Swiglu)));
+        ::testing::Values(Activation::Gelu, Activation::Swiglu)),
+    [](const auto& one) {
+        return std::string(std::get<0>(one.param) == Recompute::Full ? "Full" : "Selective")
+            + (std::get<1>(one.param) == Activation::Swiglu ? "Swiglu" : "Gelu");
+    });
 
 TEST(GptStage, LossScaleMultipliesGradientsAndNotTheLoss) {
     StageHarness<double> h(test::tinyModel(), 3);

@@ -171,7 +171,13 @@ TEST_P(Attention, GradientMatchesDifferencesThroughRotary) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
     ::testing::Values(AttentionCase{5, 2, 3, 4}, AttentionCase{7, 1, 1, 6}, AttentionCase{2, 3, 2, 2},
-        AttentionCase{67, 1, 1, 2}, AttentionCase{9, 2, 2, 4, 0.4}));
+        AttentionCase{67, 1, 1, 2}, AttentionCase{9, 2, 2, 4, 0.4}),
+    [](const auto& one) {
+        const AttentionCase& c = one.param;
+        return "Length" + std::to_string(c.seqLen) + "Batch" + std::to_string(c.batch) + "Heads"
+            + std::to_string(c.heads) + "Size" + std::to_string(c.headSize)
+            + (c.dropout > 0 ? "Dropout" : "");
+    });
 
 TEST(SoftmaxCrossEntropy, GradientMatchesDifferences) {
     constexpr std::int32_t kVocab = 9;

@@ -85,15 +85,18 @@ void expectGraphs(const RunResult& result, const std::string& what) {
     }
 }
 
-using Layout = RunConfig (*)();
+struct Layout {
+    const char* name;
+    RunConfig (*make)();
+};
 
 class GraphEquality : public ::testing::TestWithParam<Layout> { };
 
 TEST_P(GraphEquality, EveryScopeAndPlacementBitForBit) {
-    const RunResult eager = test::trainRanks(GetParam()());
+    const RunResult eager = test::trainRanks(GetParam().make());
     for (const Scope scope : {Scope::Cycle, Scope::Full, Scope::Microbatch, Scope::Layer, Scope::Hop}) {
         for (const auto placement : {CollectivePlacement::Inside, CollectivePlacement::Fork}) {
-            RunConfig config = GetParam()();
+            RunConfig config = GetParam().make();
             config.graphs.mode = GraphMode::Manual;
             config.graphs.maxGraphs = 4096;
             config.graphFull = scope == Scope::Full;
@@ -113,8 +116,8 @@ TEST_P(GraphEquality, EveryScopeAndPlacementBitForBit) {
 }
 
 TEST_P(GraphEquality, SegmentsWithCollectivesOutsideAndBlindCapture) {
-    const RunResult eager = test::trainRanks(GetParam()());
-    RunConfig segments = GetParam()();
+    const RunResult eager = test::trainRanks(GetParam().make());
+    RunConfig segments = GetParam().make();
     segments.graphs.mode = GraphMode::Manual;
     segments.graphs.maxGraphs = 4096;
     segments.passScope = Scope::Segment;
@@ -122,7 +125,7 @@ TEST_P(GraphEquality, SegmentsWithCollectivesOutsideAndBlindCapture) {
     const RunResult cut = test::trainRanks(segments);
     expectSameBits(eager, cut, "segment");
     expectGraphs(cut, "segment");
-    RunConfig blind = GetParam()();
+    RunConfig blind = GetParam().make();
     blind.graphs.mode = GraphMode::Auto;
     blind.graphs.maxGraphs = 4096;
     const RunResult automatic = test::trainRanks(blind);
@@ -131,10 +134,10 @@ TEST_P(GraphEquality, SegmentsWithCollectivesOutsideAndBlindCapture) {
 }
 
 TEST_P(GraphEquality, FullCacheUnderEveryPolicy) {
-    const RunResult eager = test::trainRanks(GetParam()());
+    const RunResult eager = test::trainRanks(GetParam().make());
     for (const auto policy :
         {graphs::CachePolicy::Fallback, graphs::CachePolicy::Lru, graphs::CachePolicy::Lfu}) {
-        RunConfig config = GetParam()();
+        RunConfig config = GetParam().make();
         config.graphs.mode = GraphMode::Manual;
         config.passScope = Scope::Microbatch;
         config.keyByMicroBatch = true;
@@ -145,7 +148,10 @@ TEST_P(GraphEquality, FullCacheUnderEveryPolicy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, GraphEquality,
-    ::testing::Values(&alone, &tensorAndPipeline, &sequenceAndRing, &replicas, &eightBits));
+    ::testing::Values(Layout{"Alone", &alone}, Layout{"TensorAndPipeline", &tensorAndPipeline},
+        Layout{"SequenceAndRing", &sequenceAndRing}, Layout{"Replicas", &replicas},
+        Layout{"EightBits", &eightBits}),
+    [](const auto& one) { return one.param.name; });
 
 TEST(GraphAgreement, AFailureOnAnyRankSendsItsPeersToEager) {
     for (const Scope scope : {Scope::Cycle, Scope::Layer}) {

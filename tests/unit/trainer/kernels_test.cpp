@@ -99,7 +99,12 @@ TEST_P(GemmTest, EqualsTripleLoop) {
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmTest,
     ::testing::Values(GemmCase{1, 1, 1, false, false, 1, 0, false},
         GemmCase{7, 5, 3, false, true, 1, 0, true}, GemmCase{33, 17, 65, false, false, 1, 0, false},
-        GemmCase{13, 31, 19, true, false, 1, 1, false}, GemmCase{6, 9, 11, true, true, 0.5, 2, true}));
+        GemmCase{13, 31, 19, true, false, 1, 1, false}, GemmCase{6, 9, 11, true, true, 0.5, 2, true}),
+    [](const auto& one) {
+        const GemmCase& c = one.param;
+        return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k)
+            + (c.transposeA ? "TransposedA" : "") + (c.transposeB ? "TransposedB" : "");
+    });
 
 TEST(Attention, FirstPositionCopiesItsValueAndRowsAreCausal) {
     constexpr std::int64_t kSeq = 6, kHeads = 2, kSize = 4, kWidth = kHeads * kSize;

@@ -89,7 +89,10 @@ TEST_P(EverySmallFormat, DecodesEncodesAndRoundsToTheNearest) {
     EXPECT_TRUE(std::isnan(decode(format.notANumber(), format)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EverySmallFormat, ::testing::Values(kBinary16, kE4M3, kE5M2));
+INSTANTIATE_TEST_SUITE_P(
+    Formats, EverySmallFormat, ::testing::Values(kBinary16, kE4M3, kE5M2), [](const auto& one) {
+        return one.index == 0 ? "Binary16" : one.index == 1 ? "E4M3" : "E5M2";
+    });
 
 } // namespace
 } // namespace gdt::kernels

@@ -92,7 +92,8 @@ TEST_P(GraphEqualsEager, InEveryScopeBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(Types, GraphEqualsEager,
     ::testing::Values(
-        ElementType::F32, ElementType::F64, ElementType::BF16, ElementType::F16, ElementType::FP8));
+        ElementType::F32, ElementType::F64, ElementType::BF16, ElementType::F16, ElementType::FP8),
+    [](const auto& one) { return elementName(one.param); });
 
 RunConfig halfRun(double lossScale) {
     RunConfig config = smallRun();
