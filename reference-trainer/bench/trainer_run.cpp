@@ -55,28 +55,57 @@ Ended runProgram(const std::vector<std::string>& words) {
 }
 
 struct Log {
-    double tokensPerStep = 0;
+    double tokensPerStep = -1;
     std::vector<double> at; // seconds, by step
-    json graphs;
+    double replays = -1, captures = -1, fallbacks = -1;
 };
+
+// The number at `path`, such as "/graphs/replays"; -1 where there is none.
+double numberAt(const json& document, const char* path) {
+    const json::json_pointer place(path);
+    return document.contains(place) && document[place].is_number() ? document[place].get<double>() : -1;
+}
+
+void addTimes(const json& record, std::vector<double>& at) {
+    const auto list = record.find("at");
+    for (std::size_t i = 0; list != record.end() && list->is_array() && i < list->size(); ++i) {
+        if ((*list)[i].is_number()) {
+            at.push_back((*list)[i].get<double>());
+        }
+    }
+}
 
 Log readLog(const std::string& path) {
     Log log;
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
         const json record = json::parse(line, nullptr, false);
-        if (record.is_discarded()) {
+        const auto event = record.is_object() ? record.find("event") : record.end();
+        if (event == record.end()) {
             continue;
         }
-        if (record["event"] == "begin") {
-            log.tokensPerStep = record["tokens_per_step"];
-        } else if (record["event"] == "times") {
-            log.at.insert(log.at.end(), record["at"].begin(), record["at"].end());
-        } else if (record["event"] == "end") {
-            log.graphs = record["graphs"];
+        if (*event == "begin") {
+            log.tokensPerStep = numberAt(record, "/tokens_per_step");
+        } else if (*event == "times") {
+            addTimes(record, log.at);
+        } else if (*event == "end") {
+            log.replays = numberAt(record, "/graphs/replays");
+            log.captures = numberAt(record, "/graphs/captures");
+            log.fallbacks = numberAt(record, "/graphs/fallbacks");
         }
     }
     return log;
+}
+
+// Empty when the log has all that the figures need, else one sentence.
+std::string problemOf(const Log& log, const Windows& windows) {
+    if (static_cast<int>(log.at.size()) != windows.total()) {
+        return fmt::format("the log holds {} of {} steps", log.at.size(), windows.total());
+    }
+    if (log.tokensPerStep <= 0) {
+        return "the log does not say how many tokens a step has";
+    }
+    return log.replays < 0 || log.captures < 0 || log.fallbacks < 0 ? "the log does not count graphs" : "";
 }
 
 double median(std::vector<double> values) {
@@ -115,18 +144,16 @@ void readIntervals(const Log& log, const Windows& windows, double watchdogMs, Me
     result.intervalP999Ms = ms[static_cast<std::size_t>(std::lround(place))];
 }
 
-void readGraphs(const json& graphs, Measured& result) {
-    const double replays = graphs["replays"], captures = graphs["captures"], fallbacks = graphs["fallbacks"];
-    const double all = replays + fallbacks;
+void readGraphs(const Log& log, Measured& result) {
+    const double all = log.replays + log.fallbacks;
     if (all > 0) {
-        result.hitShare = (replays - captures) / all;
-        result.fellBackShare = fallbacks / all;
+        result.hitShare = (log.replays - log.captures) / all;
+        result.fellBackShare = log.fallbacks / all;
     }
 }
 
-double vital(const json& report, const char* name) {
-    const json value = report["vitals"][name]["values"][0]["value"];
-    return value.is_number() ? value.get<double>() : -1;
+double vital(const json& report, const std::string& name) {
+    return numberAt(report, ("/vitals/" + name + "/values/0/value").c_str());
 }
 
 std::string recordRun(const Programs& programs, const std::vector<std::string>& trainer, Measured& result) {
@@ -140,7 +167,7 @@ std::string recordRun(const Programs& programs, const std::vector<std::string>& 
     }
     std::ifstream file(report);
     const json document = json::parse(file, nullptr, false);
-    if (document.is_discarded()) {
+    if (!document.is_object()) {
         return "recorded run: no report";
     }
     result.busyShare = vital(document, "gpu_busy.busy_ratio");
@@ -163,13 +190,12 @@ Measured measure(const Programs& programs, const std::vector<std::string>& argum
         return result;
     }
     const Log log = readLog(logFile);
-    if (static_cast<int>(log.at.size()) != windows.total()) {
-        result.problem = fmt::format("the log holds {} of {} steps", log.at.size(), windows.total());
+    if (result.problem = problemOf(log, windows); !result.problem.empty()) {
         return result;
     }
     readWindows(log, windows, result);
     readIntervals(log, windows, programs.watchdogMs, result);
-    readGraphs(log.graphs, result);
+    readGraphs(log, result);
     if (recorded && !programs.graphdoctor.empty()) {
         result.problem = recordRun(programs, words, result);
     }

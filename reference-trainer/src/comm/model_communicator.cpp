@@ -15,18 +15,17 @@ using runtime::CommArguments;
 using runtime::Status;
 using runtime::Stream;
 
-// The host's stream calls this where it would call a real communicator.
+// The host's streams call this where they would call a real communicator, several at a time: nothing changes.
 class ModelCommunicator::Endpoint final : public runtime::CommEndpoint {
 public:
     explicit Endpoint(const ModelCommunicator& owner)
         : m_hash(owner.hash())
         , m_rank(owner.rank())
-        , m_ranks(owner.size())
-        , m_link(owner.m_link) { }
+        , m_ranks(owner.size()) { }
 
     Status execute(const CommArguments& arguments, bool) override {
         ModelledTransfer::Args transfer = copiesOf(arguments);
-        transfer.delayNs = delayOf(arguments);
+        transfer.delayNs = arguments.modelledNs;
         ModelledTransfer::host(transfer);
         return Status::Success;
     }
@@ -48,24 +47,10 @@ public:
             return {send, arguments.receive, bytes, arguments.receive != nullptr ? 1 : 0};
         }
     }
-    /// Messages of a group travel in both directions at once: the last one takes the longer direction's time.
-    [[nodiscard]] std::int64_t delayOf(const CommArguments& arguments) {
-        const std::int64_t ns = modelledNs(arguments.kind, arguments.messageBytes, m_ranks, m_link);
-        if (arguments.kind != GD_RT_COMM_SEND && arguments.kind != GD_RT_COMM_RECV) {
-            return ns;
-        }
-        (arguments.kind == GD_RT_COMM_SEND ? m_sendNs : m_receiveNs) += ns;
-        if (arguments.deferred) {
-            return 0;
-        }
-        return std::max(std::exchange(m_sendNs, 0), std::exchange(m_receiveNs, 0));
-    }
 
 private:
     std::uint64_t m_hash;
     int m_rank, m_ranks;
-    LinkCost m_link;
-    std::int64_t m_sendNs = 0, m_receiveNs = 0; // of the deferred messages
 };
 
 namespace {
@@ -125,15 +110,24 @@ std::string ModelCommunicator::text() const {
         + ", each operation " + m_link.text();
 }
 
+std::int64_t ModelCommunicator::timeOf(const CommArguments& operation) const {
+    return modelledNs(operation.kind, operation.messageBytes, size(), m_link);
+}
+
 Status ModelCommunicator::run(const CommArguments& operation, Stream& stream) {
+    return runFor(operation, timeOf(operation), stream);
+}
+
+Status ModelCommunicator::runFor(CommArguments operation, std::int64_t ns, Stream& stream) {
     if (operation.count == 0) {
         return Status::InvalidValue;
     }
+    operation.modelledNs = ns;
     if (m_options.backend == runtime::Backend::Host) {
         return stream.enqueueComm({m_endpoint, operation});
     }
     ModelledTransfer::Args transfer = m_endpoint->copiesOf(operation);
-    transfer.delayNs = m_endpoint->delayOf(operation);
+    transfer.delayNs = ns;
     return stream.launch<ModelledTransfer>({}, transfer);
 }
 
@@ -193,6 +187,7 @@ Status ModelCommunicator::groupStart() {
     return Status::Success;
 }
 
+// Messages of a group travel in both directions at once: the last one takes the longer direction's time.
 Status ModelCommunicator::groupEnd() {
     if (!m_grouping) {
         return Status::InvalidValue;
@@ -200,9 +195,13 @@ Status ModelCommunicator::groupEnd() {
     m_grouping = false;
     std::vector<CommArguments> queued = std::move(m_queued);
     m_queued.clear();
+    std::int64_t sendNs = 0;
+    std::int64_t receiveNs = 0;
     for (std::size_t i = 0; i < queued.size(); ++i) {
-        queued[i].deferred = i + 1 < queued.size();
-        GDT_TRY(run(queued[i], *m_groupStream));
+        (queued[i].kind == GD_RT_COMM_SEND ? sendNs : receiveNs) += timeOf(queued[i]);
+        const bool last = i + 1 == queued.size();
+        queued[i].deferred = !last;
+        GDT_TRY(runFor(queued[i], last ? std::max(sendNs, receiveNs) : 0, *m_groupStream));
     }
     return Status::Success;
 }

@@ -57,7 +57,10 @@ public:
 private:
     class Endpoint;
 
+    [[nodiscard]] std::int64_t timeOf(const runtime::CommArguments& operation) const;
+    /// `operation` as it is, with its time filled in.
     runtime::Status run(const runtime::CommArguments& operation, runtime::Stream& stream);
+    runtime::Status runFor(runtime::CommArguments operation, std::int64_t ns, runtime::Stream& stream);
     runtime::Status message(const runtime::CommArguments& operation, runtime::Stream& stream);
 
     ModelCommunicatorOptions m_options;

@@ -74,7 +74,8 @@ template <class T> void TransformerLayer<T>::add(StepList& list, StepKind kind, 
 
 // --- forward ---
 
-template <class T> void TransformerLayer<T>::forwardSteps(StepList& list) {
+// Up to the inputs of the MLP's first linear; `between` goes from one branch to the other.
+template <class T> void TransformerLayer<T>::stepsToMlp(StepList& list, Piece between) {
     using Layer = TransformerLayer;
     const parallel::TensorGroup& tensor = m_parallel.tensor;
     add(list, StepKind::Compute, &Layer::beforeAttention);
@@ -87,12 +88,17 @@ template <class T> void TransformerLayer<T>::forwardSteps(StepList& list) {
     if (tensor.parallel()) {
         add(list, StepKind::TensorComm, &Layer::reduceAttention);
     }
-    add(list, StepKind::Compute, &Layer::betweenBranches);
+    add(list, StepKind::Compute, between);
     if (tensor.shards()) {
         add(list, StepKind::TensorComm, &Layer::gatherNormed2);
     }
+}
+
+template <class T> void TransformerLayer<T>::forwardSteps(StepList& list) {
+    using Layer = TransformerLayer;
+    stepsToMlp(list, &Layer::betweenBranches);
     add(list, StepKind::Compute, &Layer::mlp);
-    if (tensor.parallel()) {
+    if (m_parallel.tensor.parallel()) {
         add(list, StepKind::TensorComm, &Layer::reduceMlp);
     }
     add(list, StepKind::Compute, &Layer::afterMlp);
@@ -119,13 +125,21 @@ template <class T> Status TransformerLayer<T>::reduceAttention(const Pass& pass,
 }
 
 template <class T> Status TransformerLayer<T>::betweenBranches(const Pass& pass, const Slot& s, int) {
-    GDT_TRY(m_attentionBranch.addBranch(pass, s.residual.x, s.middle, s.firstSample));
+    GDT_TRY(addAttention(pass, s));
     GDT_TRY(pass.hooks.inForward(m_index, pass.stream));
-    return m_mlpBranch.norm(pass, s.middle, s.normed2, s.norm2);
+    return beforeMlp(pass, s);
 }
 
 template <class T> Status TransformerLayer<T>::betweenAgain(const Pass& pass, const Slot& s, int) {
-    GDT_TRY(m_attentionBranch.addBranch(pass, s.residual.x, s.middle, s.firstSample));
+    GDT_TRY(addAttention(pass, s));
+    return beforeMlp(pass, s);
+}
+
+template <class T> Status TransformerLayer<T>::addAttention(const Pass& pass, const Slot& s) const {
+    return m_attentionBranch.addBranch(pass, s.residual.x, s.middle, s.firstSample);
+}
+
+template <class T> Status TransformerLayer<T>::beforeMlp(const Pass& pass, const Slot& s) const {
     return m_mlpBranch.norm(pass, s.middle, s.normed2, s.norm2);
 }
 
@@ -162,31 +176,12 @@ template <class T> Status TransformerLayer<T>::afterMlp(const Pass& pass, const 
 
 // --- backward ---
 
-template <class T> void TransformerLayer<T>::againSteps(StepList& list) {
-    using Layer = TransformerLayer;
-    const parallel::TensorGroup& tensor = m_parallel.tensor;
-    add(list, StepKind::Compute, &Layer::beforeAttention);
-    if (tensor.shards()) {
-        add(list, StepKind::TensorComm, &Layer::gatherNormed1);
-    }
-    add(list, StepKind::Compute, &Layer::qkv);
-    m_attention.forwardSteps(list);
-    add(list, StepKind::Compute, &Layer::project);
-    if (tensor.parallel()) {
-        add(list, StepKind::TensorComm, &Layer::reduceAttention);
-    }
-    add(list, StepKind::Compute, &Layer::betweenAgain);
-    if (tensor.shards()) {
-        add(list, StepKind::TensorComm, &Layer::gatherNormed2);
-    }
-    add(list, StepKind::Compute, &Layer::mlpAgain);
-}
-
 template <class T> void TransformerLayer<T>::backwardSteps(StepList& list) {
     using Layer = TransformerLayer;
     const parallel::TensorGroup& tensor = m_parallel.tensor;
     if (m_config.recompute == Recompute::Full) {
-        againSteps(list);
+        stepsToMlp(list, &Layer::betweenAgain);
+        add(list, StepKind::Compute, &Layer::mlpAgain);
     }
     add(list, StepKind::Compute, &Layer::mlpGradient);
     if (tensor.shards()) {

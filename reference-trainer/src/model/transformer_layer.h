@@ -60,8 +60,7 @@ private:
     [[nodiscard]] const Slot& at(int slot) const { return m_slots[static_cast<std::size_t>(slot)]; }
     using Piece = runtime::Status (TransformerLayer::*)(const Pass&, const Slot&, int);
     void add(StepList& list, StepKind kind, Piece piece);
-    /// Forward steps up to the inputs of the MLP's second linear, in a backward pass.
-    void againSteps(StepList& list);
+    void stepsToMlp(StepList& list, Piece between);
 
     runtime::Status beforeAttention(const Pass& pass, const Slot& s, int);
     runtime::Status gatherNormed1(const Pass& pass, const Slot& s, int);
@@ -70,6 +69,8 @@ private:
     runtime::Status reduceAttention(const Pass& pass, const Slot& s, int);
     runtime::Status betweenBranches(const Pass& pass, const Slot& s, int);
     runtime::Status betweenAgain(const Pass& pass, const Slot& s, int);
+    runtime::Status addAttention(const Pass& pass, const Slot& s) const;
+    runtime::Status beforeMlp(const Pass& pass, const Slot& s) const;
     runtime::Status gatherNormed2(const Pass& pass, const Slot& s, int);
     runtime::Status mlp(const Pass& pass, const Slot& s, int);
     runtime::Status mlpAgain(const Pass& pass, const Slot& s, int);

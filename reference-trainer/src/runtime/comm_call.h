@@ -21,6 +21,7 @@ struct CommArguments {
     std::uint64_t messageBytes = 0; ///< count times type size on this rank
     bool deferred = false; ///< a send or receive that starts with the next one that is not
     bool modelled = false; ///< no communication at all, see comm/model_communicator.h
+    std::int64_t modelledNs = 0; ///< how long a modelled one takes; 0 for all of a group but the last one
 };
 
 /// The end of a communicator that runs operations; called on a stream's worker thread.

@@ -99,6 +99,24 @@ TEST_F(ModelCommunicatorTest, OperationsTakeTheirTimeAndGroupsThatOfOneDirection
     EXPECT_GE(secondsSince(start), 0.040) << "two sends one after the other, the receives beside them";
 }
 
+// Tensor-parallel sums and their side stream share a communicator.
+TEST_F(ModelCommunicatorTest, GroupsOnTwoStreamsAtATimeKeepTheirOwnTimes) {
+    ModelCommunicator c = communicator(10'000);
+    runtime::Stream other;
+    GDT_CHECK(runtime::Stream::create(m_device, other, runtime::StreamFlags::NonBlocking));
+    const auto start = std::chrono::steady_clock::now();
+    for (runtime::Stream* stream : {&m_stream, &other}) {
+        ASSERT_EQ(c.groupStart(), Status::Success);
+        for (const int peer : {0, 2}) {
+            ASSERT_EQ(c.send(m_memory, 1, DataType::Float32, peer, *stream), Status::Success);
+        }
+        ASSERT_EQ(c.groupEnd(), Status::Success);
+    }
+    EXPECT_GE(secondsSince(start), 0.020);
+    GDT_CHECK(other.synchronize());
+    EXPECT_GE(secondsSince(start), 0.020);
+}
+
 TEST_F(ModelCommunicatorTest, IsCapturedLikeAnyOther) {
     ModelCommunicator c = communicator(10'000);
     ASSERT_EQ(m_stream.beginCapture(runtime::CaptureMode::ThreadLocal), Status::Success);
