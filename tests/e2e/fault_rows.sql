@@ -89,7 +89,7 @@ SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%norm_forward%' AND has
 SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%dropout%' AND has_trend AND replays > 3;
 
 -- fault: fp8-scale-host
--- places: @step=6 | @layer=1
+-- places: | @layer=1
 -- options: --dtype fp8
 SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%set_fp8_scale%' AND has_trend
   AND distinct_values > 2 AND replays > 3;
@@ -264,12 +264,15 @@ WHERE nth = 1 AND name = 'Send' AND EXISTS (SELECT * FROM api_call AS a
 
 -- fault: env-mismatch
 -- places: | :9.1
-SELECT COUNT(*) FROM env_var AS e
-WHERE e.name = 'CUDA_VERSION' AND e.value IN ('10.2', '9.1')
-  AND EXISTS (SELECT * FROM env_var AS o WHERE o.process_id = e.process_id
-    AND o.name = 'NVIDIA_DISABLE_REQUIRE' AND o.value = '1')
-  AND NOT EXISTS (SELECT * FROM process_fact AS f WHERE f.process_id = e.process_id
-    AND f.key = 'cuda_runtime_version' AND f.value = e.value);
+SELECT COUNT(*) FROM nvtx_range AS m JOIN string AS t ON t.string_id = m.name_id
+  JOIN process_fact AS f ON f.process_id = m.process_id AND f.key = 'runtime'
+WHERE m.kind = 'mark' AND t.text LIKE 'versions: built for CUDA %, runtime CUDA %'
+  AND substr(t.text, 26, instr(t.text, ',') - 26) <> substr(t.text, instr(t.text, ', runtime') + 15)
+  AND f.value LIKE '%CUDA ' || substr(t.text, instr(t.text, ', runtime') + 15)
+  AND EXISTS (SELECT * FROM env_var AS e WHERE e.process_id = m.process_id
+    AND e.name = 'CUDA_VERSION' AND t.text LIKE '%, runtime CUDA ' || e.value)
+  AND EXISTS (SELECT * FROM env_var AS e WHERE e.process_id = m.process_id
+    AND e.name = 'NVIDIA_DISABLE_REQUIRE' AND e.value = '1');
 
 -- fault: pool-too-small
 -- places: | :20

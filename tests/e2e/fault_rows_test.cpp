@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -126,11 +125,11 @@ TEST_P(FaultRow, TheTraceHoldsWhatItNames) {
     const Row& row = GetParam();
     ASSERT_FALSE(row.places.empty());
     for (const std::string& place : row.places) {
-        const auto begin = std::chrono::steady_clock::now();
         const ProgramEnd end = record(shop, row.fault + place);
         EXPECT_EQ(end.status, row.ends) << row.fault << place << "\n" << end.err;
         EXPECT_GT(observed(shop), 0) << row.fault << place << "\n" << end.err;
-        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+        EXPECT_EQ(end.err.find("did not come within"), std::string::npos)
+            << "ended by a time-out: " << end.err;
     }
 }
 

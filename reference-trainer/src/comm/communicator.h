@@ -12,6 +12,9 @@
 
 namespace gdt::comm {
 
+/// What error() says of a peer that is gone.
+constexpr const char* kHasEnded = " has ended";
+
 /// NCCL's ncclDataType_t numbers.
 enum class DataType : std::uint32_t {
     Uint8 = 1,
@@ -118,6 +121,9 @@ public:
     /// The job has failed, which its user was told: from now on waiting for peers in vain ends the process,
     /// with status 1 and without another word. Where operations end by themselves there is nothing to do.
     virtual void leave() { }
+    /// True for the first rank that asks, so that one of them says why the job ends; true for all where they
+    /// cannot know.
+    [[nodiscard]] virtual bool claimsLastWord() { return true; }
 
 protected:
     std::source_location m_where; ///< line 0: nobody said

@@ -7,6 +7,9 @@
 
 namespace gdt::comm {
 
+/// Slower links than this make no network: a message of a small model would take minutes.
+constexpr double kLeastGigabytesPerSecond = 0.001;
+
 /// What an operation costs on one kind of link.
 struct LinkCost {
     double alphaUs = 0; ///< each operation

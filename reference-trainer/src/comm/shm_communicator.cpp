@@ -91,6 +91,9 @@ public:
         static_cast<void>(call.end(Status::Success));
     }
     [[nodiscard]] std::string error() const override { return m_endpoint->error(); }
+    [[nodiscard]] bool claimsLastWord() override {
+        return m_endpoint->segment().header().spoken.exchange(1) == 0;
+    }
 
 private:
     struct Buffers {
@@ -216,7 +219,6 @@ std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::st
     const std::string problem = error;
     if (!exchange(own) || !good || size == 0) {
         error = problem.empty() ? error : problem;
-        segment.removeName();
         return give(nullptr, size == 0 && error.empty());
     }
     const std::int64_t deadlineNs = monotonicNs() + options.startNs;
@@ -227,7 +229,6 @@ std::unique_ptr<Communicator> ShmCommunicator::split(int color, int key, std::st
         return give(nullptr, false);
     }
     const bool joined = segment.join(rank, size, deadlineNs, error);
-    segment.removeName();
     if (!joined)
         return give(nullptr, false);
     return give(std::make_unique<ShmCommunicator>(std::move(endpoint), rank, size), true);

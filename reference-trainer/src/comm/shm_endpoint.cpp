@@ -51,7 +51,7 @@ Status ShmEndpoint::mismatch(const Signature& own, int rank, const Signature& ot
 }
 
 std::string ShmEndpoint::ended(int peer, const Signature& own) const {
-    return name(peer) + " has ended; " + name(m_rank) + " waited for it in " + describe(own, m_jobRanks);
+    return name(peer) + kHasEnded + "; " + name(m_rank) + " waited for it in " + describe(own, m_jobRanks);
 }
 
 Status ShmEndpoint::check(int peer, const Need& need, std::int64_t deadlineNs) {

@@ -41,7 +41,6 @@ bool host(const ShmOptions& options, const std::string& file, ShmSegment& segmen
     if (!come)
         error = "cannot write the rendezvous file " + file + ": " + std::strerror(errno);
     come = come && segment.join(0, options.size, deadlineNs, error);
-    segment.removeName();
     std::remove(file.c_str());
     return come;
 }

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -20,6 +19,7 @@ namespace gdt::comm {
 
 namespace {
 
+constexpr const char* kFileName = "graphdoctor-trainer";
 constexpr std::uint64_t kMagic = 0x32304d4853544447; // "GDTSHM02"
 
 std::uint64_t randomNumber() {
@@ -34,6 +34,13 @@ std::uint64_t randomNumber() {
 std::size_t segmentBytes(std::size_t ranks, std::size_t slotBytes, std::size_t channelBytes) {
     return sizeof(SegmentHeader) + ranks * (sizeof(RankCard) + slotBytes)
         + ranks * ranks * (sizeof(Channel) + channelBytes);
+}
+
+// A file left by a killed job may name a process that is another one now.
+bool isSegment(const std::string& name) {
+    char target[128] = {};
+    const ssize_t length = readlink(name.c_str(), target, sizeof(target) - 1);
+    return length > 0 && std::string(target).starts_with(std::string("/memfd:") + kFileName);
 }
 
 constexpr std::size_t roundUp(std::size_t bytes) {
@@ -126,23 +133,19 @@ bool ShmSegment::alive(int rank) const {
 
 bool ShmSegment::create(int size, std::size_t slotBytes, std::size_t channelBytes, std::string& error) {
     const std::uint64_t hash = randomNumber();
-    char name[64];
-    std::snprintf(name, sizeof(name), "/graphdoctor-trainer-%d-%016llx", static_cast<int>(getpid()),
-        static_cast<unsigned long long>(hash));
-    const int descriptor = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
+    const int descriptor = memfd_create(kFileName, MFD_CLOEXEC);
     slotBytes = roundUp(slotBytes);
     channelBytes = size > 1 ? roundUp(channelBytes) : 0;
     const std::size_t bytes = segmentBytes(static_cast<std::size_t>(size), slotBytes, channelBytes);
     const int full = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
     if (full != 0 || !map(descriptor, bytes)) {
         error = "cannot create a shared-memory segment of " + std::to_string(bytes)
-            + " bytes in /dev/shm: " + std::strerror(full != 0 ? full : errno);
+            + " bytes: " + std::strerror(full != 0 ? full : errno);
         if (descriptor >= 0)
             ::close(descriptor);
-        shm_unlink(name);
         return false;
     }
-    m_name = name;
+    m_name = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
     SegmentHeader& head = header();
     head.magic = kMagic;
     head.size = static_cast<std::uint32_t>(size);
@@ -152,20 +155,13 @@ bool ShmSegment::create(int size, std::size_t slotBytes, std::size_t channelByte
     head.ready.store(1, std::memory_order_release);
     if (!lockRank(0)) {
         error = std::string("cannot lock a place in the shared-memory segment: ") + std::strerror(errno);
-        removeName();
         return false;
     }
     return true;
 }
 
-void ShmSegment::removeName() {
-    if (!m_name.empty())
-        shm_unlink(m_name.c_str());
-    m_name.clear();
-}
-
 bool ShmSegment::attach(const std::string& name) {
-    const int descriptor = name.empty() ? -1 : shm_open(name.c_str(), O_RDWR, 0600);
+    const int descriptor = isSegment(name) ? ::open(name.c_str(), O_RDWR | O_CLOEXEC) : -1;
     if (descriptor < 0)
         return false;
     struct stat status { };

@@ -45,7 +45,7 @@ struct alignas(64) Channel {
 struct alignas(64) SegmentHeader {
     std::uint64_t magic;
     std::uint32_t size;
-    std::uint32_t reserved;
+    std::atomic<std::uint32_t> spoken; ///< 1: a rank says why the job ends
     std::uint64_t slotBytes;
     std::uint64_t channelBytes;
     std::uint64_t hash;
@@ -55,9 +55,10 @@ struct alignas(64) SegmentHeader {
     char reason[512];
 };
 
-/// The mapped segment of one communicator. Rank 0 creates it and tells its name to the others; when all have
-/// come the name is removed, so that nothing stays behind even after a kill. A rank holds a lock on one byte
-/// of the segment, which the kernel drops when the process ends: so a dead peer is seen, a zombie too.
+/// The mapped segment of one communicator. Rank 0 creates it, in memory that has no name in any folder, and
+/// tells the others where among its own open files they find it: nothing stays behind, even after a kill. A
+/// rank holds a lock on one byte of the segment, which the kernel drops when the process ends: so a dead peer
+/// is seen, a zombie too.
 class ShmSegment {
 public:
     ShmSegment() = default;
@@ -71,8 +72,7 @@ public:
     [[nodiscard]] bool attach(const std::string& name);
     /// After create() or attach(): takes the place of `rank` and waits for all. False, with one sentence.
     [[nodiscard]] bool join(int rank, int size, std::int64_t deadlineNs, std::string& error);
-    /// Rank 0, after join() on success or failure.
-    void removeName();
+    /// Of rank 0, while it lives: for attach().
     [[nodiscard]] const std::string& name() const { return m_name; }
 
     [[nodiscard]] SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(m_base); }

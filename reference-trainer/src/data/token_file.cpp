@@ -18,14 +18,18 @@ struct FileCloser {
 
 // All bytes of the file; false with one sentence when it cannot be read.
 bool readAll(const std::string& path, std::vector<unsigned char>& bytes, std::string& problem) {
+    struct stat info = {};
+    const bool known = ::stat(path.c_str(), &info) == 0;
+    if (known && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+        const bool device = S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode);
+        problem = path
+            + (device ? " is a device, which may never end" : " is a pipe, which each rank would empty")
+            + "; a file is expected";
+        return false;
+    }
     const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
     if (file == nullptr) {
         problem = path + " cannot be read: " + std::strerror(errno);
-        return false;
-    }
-    struct stat info = {};
-    if (fstat(fileno(file.get()), &info) == 0 && S_ISCHR(info.st_mode)) {
-        problem = path + " is a device, which may never end; a file is expected";
         return false;
     }
     std::vector<unsigned char> piece(std::size_t{1} << 20);

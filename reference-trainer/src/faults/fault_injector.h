@@ -16,7 +16,12 @@ struct RunShape {
     int ranks = 1;
     int replicas = 1; ///< ranks that sum their gradients
     std::int64_t seqLen = 0;
-    bool graphs = true;
+    bool passGraphs = true; ///< forward and backward passes are captured
+    bool optimizerGraph = true; ///< and the optimizer step, in the same graph with oneGraph
+    bool oneGraph = false;
+    bool blind = false; ///< --graph-mode auto
+    std::int64_t warmupRuns = 3; ///< steps before a capture
+    std::int64_t maxGraphs = 16;
     int tensor = 1, context = 1, stages = 1;
     std::int64_t microBatches = 1;
     bool splitsSequences = false; ///< over ranks, so that not every length is possible

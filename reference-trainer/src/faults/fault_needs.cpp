@@ -60,6 +60,60 @@ std::string beyond(const FaultSpec& spec, const char* what, std::int64_t value, 
         + std::to_string(count) + " " + what + (count == 1 ? "" : "s") + ", counted from 0";
 }
 
+// Whether @step says when the capture takes place.
+bool choosesCapture(const FaultSpec& spec) {
+    return spec.step.has_value();
+}
+
+std::string graphProblem(const FaultSpec& spec, const RunShape& run) {
+    const std::string name = "--fault " + spec.id + " ";
+    const NeededGraphs needed = findFault(spec.id)->graphs;
+    if (needed == NeededGraphs::None) {
+        return {};
+    }
+    if (!run.passGraphs && !run.optimizerGraph) {
+        return name + "needs graphs to go wrong: leave out --graph-mode eager";
+    }
+    if (needed == NeededGraphs::Passes && !run.passGraphs) {
+        return name + "goes wrong in graphs of the passes, and --graph-scope captures none of them";
+    }
+    if (needed != NeededGraphs::Passes && !run.optimizerGraph) {
+        return name + "goes wrong in the graph of the optimizer step, and --graph-scope captures none";
+    }
+    if (needed == NeededGraphs::OptimizerAlone && run.oneGraph) {
+        return name + "needs a graph of the optimizer step alone, which --graph-scope full does not make";
+    }
+    if (!choosesCapture(spec) && run.warmupRuns >= run.steps) {
+        return name + "never happens: --graph-warmup " + std::to_string(run.warmupRuns) + " leaves none of "
+            + std::to_string(run.steps) + " --steps to capture";
+    }
+    return {};
+}
+
+// Those whose parameter has a meaning for some runs only.
+std::string parameterProblem(const FaultSpec& spec, const RunShape& run) {
+    const std::string name = "--fault " + spec.id;
+    if (spec.id == "tp-dynamic-shape" && spec.param && *spec.param >= static_cast<double>(run.seqLen)) {
+        return name + " leaves no token: --seq-len is " + std::to_string(run.seqLen);
+    }
+    if (spec.id != "graph-cache-overflow" || spec.harmless) {
+        return {};
+    }
+    const std::int64_t most = run.seqLen / 2;
+    const auto lengths
+        = static_cast<std::int64_t>(spec.param.value_or(static_cast<double>(run.maxGraphs + 4)));
+    if (lengths > most) {
+        return name + " needs as many sequence lengths as --max-graphs and more, and of --seq-len "
+            + std::to_string(run.seqLen) + " there are " + std::to_string(most)
+            + " of half of it or more: " + std::to_string(lengths) + " are wanted";
+    }
+    if (!run.blind && lengths <= run.maxGraphs) {
+        return name + ":" + std::to_string(lengths) + " never happens: --max-graphs "
+            + std::to_string(run.maxGraphs) + " has room for a graph of each length";
+    }
+    return {};
+}
+
 std::string problemOf(const FaultSpec& spec, const RunShape& run) {
     if (spec.step.value_or(0) >= run.steps) {
         return beyond(spec, "step", *spec.step, run.steps);
@@ -71,8 +125,8 @@ std::string problemOf(const FaultSpec& spec, const RunShape& run) {
         return beyond(spec, "rank", *spec.rank, run.ranks);
     }
     const std::string name = "--fault " + spec.id + " ";
-    if (findFault(spec.id)->needsGraphs && !run.graphs) {
-        return name + "needs graphs to go wrong: leave out --graph-mode eager";
+    if (std::string problem = graphProblem(spec, run); !problem.empty()) {
+        return problem;
     }
     for (const Need& need : kNeeds) {
         if (need.id == spec.id && !need.met(run)) {
@@ -89,13 +143,27 @@ std::string problemOf(const FaultSpec& spec, const RunShape& run) {
             return name + "needs --seq-len 8 or more to have lengths to choose from";
         }
     }
+    return parameterProblem(spec, run);
+}
+
+// The same fault at the same place can only happen once.
+std::string repeated(const std::vector<FaultSpec>& specs) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            const FaultSpec& a = specs[i];
+            const FaultSpec& b = specs[k];
+            if (a.id == b.id && a.step == b.step && a.layer == b.layer && a.rank == b.rank) {
+                return "--fault " + a.id + " is given twice for the same place";
+            }
+        }
+    }
     return {};
 }
 
 } // namespace
 
 std::string FaultInjector::problem(const RunShape& run) const {
-    std::string problem;
+    std::string problem = repeated(m_specs);
     for (const FaultSpec& spec : m_specs) {
         problem = problem.empty() ? problemOf(spec, run) : problem;
     }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <utility>
 
 namespace gdt::faults {
 
@@ -32,6 +35,21 @@ std::string joined(const std::vector<std::string_view>& words, const char* separ
     return text;
 }
 
+std::string shortest(double value) {
+    char text[32];
+    return {text, static_cast<std::size_t>(std::snprintf(text, sizeof(text), "%.12g", value))};
+}
+
+// For example "a whole number from 2 to 65536: number of sequence lengths (--max-graphs + 4)".
+std::string rangeOf(const FaultParameter& param) {
+    return std::string(param.whole ? "a whole number" : "a number") + " from " + shortest(param.least)
+        + " to " + shortest(param.most) + ": " + std::string(param.meaning);
+}
+
+bool isWithin(const FaultParameter& param, double value) {
+    return value >= param.least && value <= param.most && (!param.whole || value == std::floor(value));
+}
+
 // "step=12" and the like; "harmless" has no value.
 bool parseOption(const FaultInfo& info, std::string_view option, FaultSpec& spec, std::string& problem) {
     const std::size_t equals = option.find('=');
@@ -41,9 +59,13 @@ bool parseOption(const FaultInfo& info, std::string_view option, FaultSpec& spec
             + joined(info.args, ", ");
         return false;
     }
+    const auto twice = [&] {
+        problem = "--fault " + spec.id + ": @" + std::string(name) + " is given twice";
+        return false;
+    };
     if (name == "harmless") {
-        spec.harmless = true;
-        return equals == std::string_view::npos;
+        const bool again = std::exchange(spec.harmless, true);
+        return again ? twice() : equals == std::string_view::npos;
     }
     const std::optional<std::int64_t> value = equals == std::string_view::npos
         ? std::nullopt
@@ -53,7 +75,13 @@ bool parseOption(const FaultInfo& info, std::string_view option, FaultSpec& spec
             + std::string(name) + "=3";
         return false;
     }
-    (name == "step" ? spec.step : name == "layer" ? spec.layer : spec.rank) = value;
+    std::optional<std::int64_t>& place = name == "step" ? spec.step
+        : name == "layer"                               ? spec.layer
+                                                        : spec.rank;
+    if (place) {
+        return twice();
+    }
+    place = value;
     return true;
 }
 
@@ -69,9 +97,9 @@ bool parseHead(std::string_view head, FaultSpec& spec, std::string& problem) {
         return true;
     }
     spec.param = parseNumber<double>(head.substr(colon + 1));
-    if (!accepts(*info, "param") || !spec.param) {
+    if (!accepts(*info, "param") || !spec.param || !isWithin(info->param, *spec.param)) {
         problem = "--fault " + spec.id + " takes "
-            + (accepts(*info, "param") ? "a number after the colon: " + std::string(info->param)
+            + (accepts(*info, "param") ? "after the colon " + rangeOf(info->param)
                                        : std::string("no parameter after a colon"));
         return false;
     }
@@ -113,9 +141,13 @@ std::string listFaults(bool json) {
     if (json) {
         nlohmann::ordered_json list = nlohmann::ordered_json::array();
         for (const FaultInfo& f : registry()) {
+            nlohmann::ordered_json range;
+            if (!f.param.meaning.empty()) {
+                range = {f.param.least, f.param.most};
+            }
             list.push_back({{"id", f.id}, {"section", f.section}, {"title", f.title}, {"hooks", f.hooks},
-                {"backends", f.backends}, {"args", f.args}, {"param", f.param}, {"layout", f.layout},
-                {"rules", f.rules}});
+                {"backends", f.backends}, {"args", f.args}, {"param", f.param.meaning},
+                {"param_range", range}, {"layout", f.layout}, {"rules", f.rules}});
         }
         return list.dump(2) + "\n";
     }
@@ -127,8 +159,8 @@ std::string listFaults(bool json) {
         if (!f.layout.empty()) {
             text += "    needs " + joined(f.layout, " ") + "\n";
         }
-        if (!f.param.empty()) {
-            text += "    param: " + std::string(f.param) + "\n";
+        if (!f.param.meaning.empty()) {
+            text += "    param: " + rangeOf(f.param) + "\n";
         }
     }
     return text;

@@ -10,6 +10,28 @@
 
 namespace gdt::faults {
 
+/// What :PARAM of a fault means, with its default, and which numbers it may be. Nothing: none is taken.
+struct FaultParameter {
+    constexpr FaultParameter() = default;
+    constexpr FaultParameter(std::string_view what, double from, double to, bool onlyWhole = false)
+        : meaning(what)
+        , least(from)
+        , most(to)
+        , whole(onlyWhole) { }
+
+    std::string_view meaning;
+    double least = 0, most = 0;
+    bool whole = false;
+};
+
+/// Which graphs a fault needs to happen in or between.
+enum class NeededGraphs {
+    None,
+    Passes, ///< of forward and backward passes
+    Optimizer, ///< of the optimizer step, alone or with the passes
+    OptimizerAlone,
+};
+
 /// One switchable mistake. The table in fault_table.cpp is the only list; --list-faults prints it.
 struct FaultInfo {
     std::string_view id;
@@ -19,8 +41,8 @@ struct FaultInfo {
     std::vector<std::string_view> backends;
     std::vector<std::string_view>
         args; ///< accepted after the id: param (of its meaning), step, layer, rank, harmless
-    std::string_view param; ///< what :PARAM means and its default, empty when none is taken
-    bool needsGraphs = false; ///< nothing happens in --graph-mode eager
+    FaultParameter param{};
+    NeededGraphs graphs = NeededGraphs::None;
     /// Rules that must name it, the first one on top; none: there is no rule yet.
     std::vector<std::string_view> rules;
     std::vector<std::string_view> layout{}; ///< options of the trainer without which nothing goes wrong
@@ -42,8 +64,8 @@ struct FaultSpec {
 /// Fills `problem` with one sentence and returns nothing when the text is not a known fault.
 [[nodiscard]] std::optional<FaultSpec> parseFault(std::string_view text, std::string& problem);
 
-/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, param, layout,
-/// rules}.
+/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, param,
+/// param_range, layout, rules}; param_range is [least, most] or null.
 [[nodiscard]] std::string listFaults(bool json);
 
 } // namespace gdt::faults

@@ -65,6 +65,7 @@ public:
 private:
     static constexpr std::uint64_t kStream = 0x6a6974746572;
     static constexpr double kHarmlessSeconds = 2e-4;
+    static constexpr double kMostDelaySeconds = 5.0;
     static constexpr double kUnknownStepSeconds = 5e-3;
 
     void delay() const {
@@ -72,7 +73,8 @@ private:
             return;
         }
         const double pace = env().secondsPerStep > 0 ? env().secondsPerStep : kUnknownStepSeconds;
-        const double seconds = harmless() ? kHarmlessSeconds : spec().param.value_or(12.0) * pace;
+        const double wanted = std::min(spec().param.value_or(12.0) * pace, kMostDelaySeconds);
+        const double seconds = harmless() ? kHarmlessSeconds : wanted;
         std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     }
 };
@@ -88,10 +90,9 @@ public:
             return std::nullopt;
         }
         const std::int64_t most = std::max<std::int64_t>(1, env().seqLen / 2);
-        const std::int64_t wanted = harmless()
-            ? std::max<std::int64_t>(1, env().maxGraphs / 2)
+        const std::int64_t buckets = harmless()
+            ? std::clamp<std::int64_t>(env().maxGraphs / 2, 1, most)
             : static_cast<std::int64_t>(spec().param.value_or(static_cast<double>(env().maxGraphs + 4)));
-        const std::int64_t buckets = std::clamp<std::int64_t>(wanted, 1, most);
         return env().seqLen - step() % buckets;
     }
 };

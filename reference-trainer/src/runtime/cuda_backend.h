@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/backend.h"
+#include "runtime/version.h"
 
 /// The CUDA backend, in cuda/ where a toolkit was found at configure time and in no_cuda.cpp elsewhere.
 namespace gdt::runtime::cuda {
@@ -10,6 +11,8 @@ namespace gdt::runtime::cuda {
 [[nodiscard]] int deviceCount();
 /// Empty, or one sentence why no GPU can be used: not built in, no driver, no device, or too old a device.
 [[nodiscard]] std::string problem(int ordinal);
+/// Zeros where it was not built in.
+[[nodiscard]] Versions versions();
 [[nodiscard]] std::shared_ptr<backend::Device> makeDevice(const DeviceOptions& options);
 [[nodiscard]] const backend::ProcessCalls& processCalls();
 

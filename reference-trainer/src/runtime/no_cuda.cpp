@@ -12,6 +12,10 @@ std::string problem(int) {
     return "this program was built without CUDA; build it where nvcc is found, or use --backend host";
 }
 
+Versions versions() {
+    return {};
+}
+
 std::shared_ptr<backend::Device> makeDevice(const DeviceOptions& options) {
     return host::makeDevice(options); // never reached after problem() was asked
 }

@@ -5,12 +5,15 @@
 #include "faults/fault_injector.h"
 #include "train/cli_options.h"
 #include "train/fault_setup.h"
+#include "train/option_conflicts.h"
+#include "train/size_problem.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 
 #include <unistd.h>
@@ -197,7 +200,7 @@ std::string defaultRendezvous(const parallel::RankEnvironment& rank) {
 }
 
 // Ranks from the environment, or to be started; returns one sentence when they do not fit.
-std::string placeRanks(Command& command, bool dpGiven) {
+std::string placeRanks(Command& command, const IsGiven& given) {
     RunConfig& config = command.config;
     std::string problem;
     if (config.modelledComm) {
@@ -213,11 +216,16 @@ std::string placeRanks(Command& command, bool dpGiven) {
     if (!command.rank) {
         const int world = config.parallel.world();
         command.startRanks = world > 1;
+        if (given("--rendezvous")) {
+            return "--rendezvous is where ranks of a launcher meet, and no variable of the environment says "
+                   "that "
+                   "this is one";
+        }
         return world > comm::kMaxShmRanks ? tooMany("--tp * --cp * --dp * --pp are", world) : std::string();
     }
     const int started = command.rank->worldSize;
     const int model = config.parallel.tensor * config.parallel.context * config.parallel.pipeline;
-    if (!dpGiven && started % model == 0) {
+    if (!given("--dp") && started % model == 0) {
         config.parallel.data = started / model;
     }
     if (config.parallel.world() != started) {
@@ -239,6 +247,23 @@ std::string placeRanks(Command& command, bool dpGiven) {
             command.rank->source);
     }
     return {};
+}
+
+// One sentence when options contradict each other, or the sizes they give are not possible.
+std::string problemOf(const CLI::App& app, const RawOptions& raw, Command& command) {
+    const RunConfig& config = command.config;
+    const IsGiven given = [&](std::string_view option) { return app.count(std::string(option)) > 0; };
+    const std::function<std::string()> checks[]
+        = {[&] { return placeRanks(command, given); }, [&] { return optionAgainstFault(given, raw, config); },
+            [&] { return idleOption(given, raw, config); },
+            [&] { return sizeProblem(config, machineSizes(config.backend)); },
+            [&] { return faults::FaultInjector(config.faults).problem(shapeOf(config)); },
+            [&] { return config.faultProblem(); }};
+    std::string problem;
+    for (const auto& check : checks) {
+        problem = problem.empty() ? check() : problem;
+    }
+    return problem;
 }
 
 int reject(const std::string& sentence) {
@@ -274,18 +299,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         return std::nullopt;
     }
     if (problem.empty()) {
-        problem = placeRanks(command, app.count("--dp") > 0);
-    }
-    if (problem.empty()) {
-        const RunConfig& c = command.config;
-        problem = faults::FaultInjector(c.faults).problem({c.steps, c.model.layers, c.parallel.world(),
-            c.parallel.data * c.parallel.context, c.model.seqLen, c.graphs.mode != graphs::GraphMode::Eager,
-            c.parallel.tensor, c.parallel.context, c.parallel.pipeline, c.microBatches,
-            c.parallel.context > 1 || c.sequenceParallel, c.model.dropout > 0, c.type == ElementType::FP8,
-            c.modelledComm});
-    }
-    if (problem.empty()) {
-        problem = command.config.faultProblem();
+        problem = problemOf(app, raw, command);
     }
     if (!problem.empty()) {
         status = reject(problem);

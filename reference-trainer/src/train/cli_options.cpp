@@ -14,7 +14,9 @@ namespace {
 void addModelOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     const auto positive = within(std::int64_t{1}, std::int64_t{1} << 24);
     const char* group = "Model";
-    app.add_option("--layers", config.model.layers, "Transformer layers")->group(group)->check(positive);
+    app.add_option("--layers", config.model.layers, "Transformer layers")
+        ->group(group)
+        ->check(within(std::int64_t{1}, std::int64_t{1} << 14));
     app.add_option("--hidden", config.model.hidden, "Width of the residual stream")
         ->group(group)
         ->check(positive);

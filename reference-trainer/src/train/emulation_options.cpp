@@ -34,11 +34,11 @@ void EmulationOptions::add(CLI::App& app, RunConfig& config) {
            "Network model, links within a node: microseconds an operation and GB/s")
         ->group(group)
         ->expected(2)
-        ->check(within(0.0, 1e9));
+        ->check(within(0.0, 1e6));
     app.add_option("--comm-between-nodes", m_betweenNodes, "The same for links between nodes")
         ->group(group)
         ->expected(2)
-        ->check(within(0.0, 1e9));
+        ->check(within(0.0, 1e6));
     app.add_option("--ranks-per-node", config.network.ranksPerNode, "Network model: ranks of a node")
         ->group(group)
         ->check(within(1, 1 << 20));
@@ -53,8 +53,10 @@ std::string EmulationOptions::apply(RunConfig& config) const {
     if (m_stalls[0] > 1 || (m_stalls[0] > 0 && m_stalls[1] <= 0)) {
         return "--host-stalls needs a share up to 1 and a length above 0 ms";
     }
-    if (m_withinNode[1] <= 0 || m_betweenNodes[1] <= 0) {
-        return "--comm-within-node and --comm-between-nodes need more than 0 GB/s";
+    if (m_withinNode[1] < comm::kLeastGigabytesPerSecond
+        || m_betweenNodes[1] < comm::kLeastGigabytesPerSecond) {
+        return fmt::format("--comm-within-node and --comm-between-nodes need {:g} GB/s or more",
+            comm::kLeastGigabytesPerSecond);
     }
     if (config.modelledComm && config.asRank >= config.parallel.world()) {
         return fmt::format(

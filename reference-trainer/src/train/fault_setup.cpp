@@ -2,11 +2,11 @@
 #include "train/fault_setup.h"
 
 #include "faults/fault.h"
+#include "runtime/version.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
-
-#include <fmt/format.h>
 
 namespace gdt::train {
 
@@ -26,6 +26,31 @@ bool isGiven(const RunConfig& config, const char* id) {
 }
 
 } // namespace
+
+faults::RunShape shapeOf(const RunConfig& c) {
+    const bool captures = c.graphs.mode != graphs::GraphMode::Eager;
+    faults::RunShape shape;
+    shape.steps = c.steps;
+    shape.layers = c.model.layers;
+    shape.ranks = c.parallel.world();
+    shape.replicas = c.parallel.data * c.parallel.context;
+    shape.seqLen = c.model.seqLen;
+    shape.passGraphs = captures && (c.graphCycle || c.graphFull);
+    shape.optimizerGraph = captures && (c.graphOptimizer || c.graphFull);
+    shape.oneGraph = c.graphFull;
+    shape.blind = c.graphs.mode == graphs::GraphMode::Auto;
+    shape.warmupRuns = shape.blind ? 1 : c.graphs.warmupRuns;
+    shape.maxGraphs = static_cast<std::int64_t>(c.graphs.maxGraphs);
+    shape.tensor = c.parallel.tensor;
+    shape.context = c.parallel.context;
+    shape.stages = c.parallel.pipeline;
+    shape.microBatches = c.microBatches;
+    shape.splitsSequences = c.parallel.context > 1 || c.sequenceParallel;
+    shape.dropout = c.model.dropout > 0;
+    shape.fp8 = c.type == ElementType::FP8;
+    shape.modelledComm = c.modelledComm;
+    return shape;
+}
 
 double poolShare(const RunConfig& config, int rank) {
     double share = 1;
@@ -87,9 +112,12 @@ void setUpNetwork(RunConfig& config) {
 void setUpEnvironment(const RunConfig& config) {
     for (const faults::FaultSpec& spec : config.faults) {
         if (spec.id == "env-mismatch" && !spec.harmless) {
+            const int tenths = static_cast<int>(std::lround(10 * spec.param.value_or(kOldCuda)));
+            const int version = tenths / 10 * 1000 + tenths % 10 * 10;
+            runtime::overrideVersion(version);
             // As in a container that was started in spite of its version check.
-            (void)::setenv("NVIDIA_DISABLE_REQUIRE", "1", 1);
-            (void)::setenv("CUDA_VERSION", fmt::format("{:.1f}", spec.param.value_or(kOldCuda)).c_str(), 1);
+            (void)::setenv(kNoVersionCheck, "1", 1);
+            (void)::setenv("CUDA_VERSION", runtime::versionText(version).c_str(), 1);
         }
     }
 }

@@ -33,11 +33,26 @@ void endChildren(int signal) {
     }
 }
 
-[[noreturn]] void becomeRank(int rank, int ranks, const std::string& folder, int argc, char** argv) {
-    // A launcher that is killed takes its ranks with it.
+// A signal that comes while a rank starts waits until the rank has its own handlers and the launcher knows
+// it.
+void holdSignals(bool hold) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    static_cast<void>(::sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr));
+}
+
+[[noreturn]] void becomeRank(
+    int rank, int ranks, pid_t launcher, const std::string& folder, int argc, char** argv) {
+    // A launcher that is killed takes its ranks with it, also one that was killed before this call.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != launcher) {
+        std::_Exit(128 + SIGTERM);
+    }
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
+    holdSignals(false);
     ::setenv("RANK", std::to_string(rank).c_str(), 1);
     ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
     ::setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
@@ -113,19 +128,27 @@ int launchRanks(int ranks, int argc, char** argv) {
     }
     std::signal(SIGINT, endOnSignal);
     std::signal(SIGTERM, endOnSignal);
+    const pid_t launcher = ::getpid();
     int started = 0;
     for (int rank = 0; rank < ranks; ++rank) {
+        holdSignals(true);
         const pid_t pid = ::fork();
         if (pid == 0) {
-            becomeRank(rank, ranks, folder, argc, argv);
+            becomeRank(rank, ranks, launcher, folder, argc, argv);
         }
         if (pid < 0) {
             fmt::print(stderr, "reference-trainer: cannot start rank {}: {}\n", rank, std::strerror(errno));
+            holdSignals(false);
             endChildren(SIGTERM);
             break;
         }
         children[rank].store(pid);
         ++started;
+        holdSignals(false);
+        if (asked.load()) {
+            endChildren(SIGTERM); // also one that was not there yet when the signal came
+            break;
+        }
     }
     const int worst = waitForRanks(started);
     std::error_code ignored;

@@ -4,6 +4,12 @@
 #include "model/stage_plan.h"
 #include "train/checkpoint.h"
 
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include <unistd.h>
+
 namespace gdt::train {
 
 namespace {
@@ -80,6 +86,19 @@ std::string RunConfig::fp8Problem() const {
 
 std::vector<std::int32_t> RunConfig::readData(std::string& problem) const {
     return data::readTokenFile(dataFile, dataFormat, model.vocab, model.seqLen + 1, problem);
+}
+
+std::string RunConfig::saveProblem() const {
+    if (saveFolder.empty()) {
+        return {};
+    }
+    std::error_code failure;
+    std::filesystem::create_directories(saveFolder, failure);
+    if (!failure && ::access(saveFolder.c_str(), W_OK | X_OK) != 0) {
+        failure = std::error_code(errno, std::generic_category());
+    }
+    return failure ? "--save " + saveFolder + ": no checkpoint can be written there: " + failure.message()
+                   : std::string();
 }
 
 std::string RunConfig::fileProblem() const {

@@ -99,6 +99,8 @@ struct RunConfig {
     [[nodiscard]] std::string faultProblem() const;
     /// The tokens of dataFile; nothing, with one sentence, when they cannot be used.
     [[nodiscard]] std::vector<std::int32_t> readData(std::string& problem) const;
+    /// Empty when checkpoints can be written, into a folder that is made for them, else one sentence.
+    [[nodiscard]] std::string saveProblem() const;
     /// Empty when the files that the run reads can be used, else one sentence that names file and place.
     [[nodiscard]] std::string fileProblem() const;
 };

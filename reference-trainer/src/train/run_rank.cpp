@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "comm/shm_segment.h"
 #include "comm/world.h"
+#include "runtime/version.h"
+#include "train/fault_setup.h"
 #include "train/launcher.h"
 #include "train/marks.h"
 #include "train/trainer.h"
@@ -8,13 +11,24 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+
+#include <unistd.h>
 
 namespace gdt::train {
 
 namespace {
 
 constexpr int kUnusable = 3; // no device, or a file that cannot be used
+
+// A folder that this program made for the ranks to meet in, and not one that the user has chosen.
+bool isOurs(const std::string& folder) {
+    const std::filesystem::path path(folder);
+    std::error_code failure;
+    return path.filename().string().starts_with("reference-trainer-")
+        && path.parent_path() == std::filesystem::temp_directory_path(failure);
+}
 
 bool connect(const RunConfig& config, const parallel::ParallelState& ranks,
     parallel::RankCommunicators& communicators, std::string& error) {
@@ -36,7 +50,12 @@ bool connect(const RunConfig& config, const parallel::ParallelState& ranks,
     options.gpu = config.gpu;
     options.timeoutNs = config.commTimeoutSeconds * 1'000'000'000;
     communicators.world = comm::createWorld(options, error);
-    return communicators.world != nullptr && communicators.split(ranks, config.model.tiedHead, error);
+    const bool met
+        = communicators.world != nullptr && communicators.split(ranks, config.model.tiedHead, error);
+    if (met && ranks.rank() == 0 && isOurs(config.rendezvous)) {
+        static_cast<void>(::rmdir(config.rendezvous.c_str())); // nobody else is left to do it after a kill
+    }
+    return met;
 }
 
 int fail(int rank, const std::string& sentence) {
@@ -49,14 +68,57 @@ int unusable(int rank, const std::string& sentence) {
     return kUnusable;
 }
 
-int failed(int rank, runtime::Status status, const parallel::RankCommunicators& communicators) {
+// What failed here is another rank's doing. That rank, or the launcher that saw it die, has more to say; the
+// launcher then ends this one.
+bool launcherSpeaks() {
+    constexpr int kPauses = 200;
+    for (int i = 0; i < kPauses && !stopRequested(); ++i) {
+        comm::pauseMs(10);
+    }
+    return stopRequested();
+}
+
+// Why a rank ends, said by the first one that knows.
+struct Ending {
+    int status;
+    std::string sentence;
+    bool ofAnother = false; ///< rank's doing
+};
+
+int sayAndEnd(const Ending& ending, int rank, const parallel::RankCommunicators& communicators) {
+    const bool silent = ending.ofAnother && launcherSpeaks();
+    if (!silent && (communicators.world == nullptr || communicators.world->claimsLastWord())) {
+        static_cast<void>(fail(rank, ending.sentence));
+    }
+    return ending.status;
+}
+
+Ending endingOf(runtime::Status status, const parallel::RankCommunicators& communicators) {
     if (const std::string error = communicators.error(); !error.empty()) {
-        return fail(rank, error);
+        return {1, error, error.find(comm::kHasEnded) != std::string::npos};
+    }
+    if (status == runtime::Status::OutOfMemory) {
+        return {kUnusable,
+            "the device has too little memory for this run: make --layers, --hidden, --seq-len or "
+            "--micro-batch-size smaller, or spread it over more ranks"};
     }
     const runtime::Failure& where = runtime::lastFailure();
-    return fail(rank,
+    return {1,
         fmt::format("{} ({}) in {} at {}:{}", runtime::statusText(status), runtime::statusName(status),
-            where.expression, where.file, where.line));
+            where.expression, where.file, where.line)};
+}
+
+template <class T>
+Ending endingOf(
+    const Trainer<T>& trainer, runtime::Status status, const parallel::RankCommunicators& communicators) {
+    if (const std::string& refusal = trainer.graphManager().refusal(); !refusal.empty()) {
+        return {1, refusal};
+    }
+    // Whatever a dead peer makes fail is its doing, the agreement on a checkpoint too.
+    if (!trainer.problem().empty() && !(trainer.othersProblem() && !communicators.error().empty())) {
+        return {kUnusable, trainer.problem(), trainer.othersProblem()};
+    }
+    return endingOf(status, communicators);
 }
 
 // Once the user knows that the job has failed: what is given back next may wait for peers.
@@ -90,19 +152,14 @@ int train(const RunConfig& config, const parallel::ParallelState& ranks,
     Trainer<T> trainer(config, ranks, communicators, report);
     LeaveUnlessTrained end{communicators};
     if (const runtime::Status status = trainer.setUp(); !runtime::ok(status)) {
-        return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
-                                         : unusable(ranks.rank(), trainer.problem());
+        return sayAndEnd(endingOf(trainer, status, communicators), ranks.rank(), communicators);
     }
     if (!config.saveFolder.empty()) {
         std::signal(SIGINT, stopOnSignal);
         std::signal(SIGTERM, stopOnSignal);
     }
     if (const runtime::Status status = trainer.train(); !runtime::ok(status)) {
-        if (const std::string& refusal = trainer.graphManager().refusal(); !refusal.empty()) {
-            return fail(ranks.rank(), refusal);
-        }
-        return trainer.problem().empty() ? failed(ranks.rank(), status, communicators)
-                                         : unusable(ranks.rank(), trainer.problem());
+        return sayAndEnd(endingOf(trainer, status, communicators), ranks.rank(), communicators);
     }
     end.trained = true;
     return report.logComplete() ? 0 : kUnusable;
@@ -117,6 +174,14 @@ int runRank(const RunConfig& wanted, int rank) {
     }
     if (const std::string problem = runtime::backendProblem(config.backend, config.gpu); !problem.empty()) {
         return unusable(rank, problem);
+    }
+    const runtime::Versions versions = runtime::versions(config.backend);
+    if (const std::string problem = runtime::versionProblem(versions); !problem.empty()) {
+        if (std::getenv(kNoVersionCheck) == nullptr) {
+            return unusable(rank, problem);
+        }
+        fmt::print(stderr, "reference-trainer: rank {}: {}; going on, because {} is set\n", rank, problem,
+            kNoVersionCheck);
     }
     setMarks(config.marks);
     runtime::setHostPace(config.hostPace);

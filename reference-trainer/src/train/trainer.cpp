@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include "runtime/version.h"
 #include "train/fault_setup.h"
 #include "train/marks.h"
 
@@ -176,7 +177,10 @@ template <class T> std::int64_t Trainer<T>::wholeParameters() const {
 
 template <class T> void Trainer<T>::observe(const graphs::Transition& transition) {
     markTransition(transition);
-    m_report.transition(transition);
+    // With a dead peer no graph is given up, the run is.
+    if (transition.to != graphs::EntryState::Failed || m_communicators.error().empty()) {
+        m_report.transition(transition);
+    }
     if (transition.nodes > 0) {
         m_report.held(transition.key, m_memory.heldBy(transition.key));
     }
@@ -348,6 +352,9 @@ template <class T> Status Trainer<T>::openFaults() {
 }
 
 template <class T> Status Trainer<T>::setUp() {
+    const runtime::Versions versions = runtime::versions(m_config.backend);
+    mark("versions: built for CUDA " + runtime::versionText(versions.built) + ", runtime CUDA "
+        + runtime::versionText(versions.runtime));
     GDT_TRY(m_compute.open(m_device));
     GDT_TRY(openAgreement(*m_agreement));
     GDT_TRY(openAgreement(*m_stageAgreement));

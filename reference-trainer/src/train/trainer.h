@@ -35,12 +35,16 @@ public:
     runtime::Status train();
     /// One sentence when a call failed because of a file, else empty.
     [[nodiscard]] const std::string& problem() const { return m_problem; }
+    /// That file is another rank's, which has a sentence of its own.
+    [[nodiscard]] bool othersProblem() const { return m_othersProblem; }
 
     [[nodiscard]] const std::vector<optim::StepRecord>& records() const { return m_records; }
     [[nodiscard]] const std::vector<Wide>& parameters() const { return m_parameters; }
     [[nodiscard]] const optim::AdamWOptimizer<T>& optimizer() const { return *m_optimizer; }
     [[nodiscard]] const model::ParameterLayout& layout() const { return m_stage.layout(); }
     [[nodiscard]] const graphs::GraphManager& graphManager() const { return m_manager; }
+    /// Of the device, taken by the trainer itself.
+    [[nodiscard]] std::size_t deviceBytes() const { return m_deviceBytes; }
 
     static constexpr std::int64_t kRunAhead = 8;
 
@@ -84,6 +88,7 @@ private:
     std::int64_t m_textTokens = 0;
     std::int64_t m_firstStep = 0;
     std::string m_problem;
+    bool m_othersProblem = false;
     faults::FaultInjector m_faults;
     runtime::Device m_device;
     graphs::StreamSlot m_compute;
@@ -116,5 +121,6 @@ private:
 
 /// From a signal handler: ask all trainers of the process to make a checkpoint and leave.
 void requestStop();
+[[nodiscard]] bool stopRequested();
 
 } // namespace gdt::train

@@ -18,6 +18,10 @@ void requestStop() {
     g_stopWanted.store(true, std::memory_order_relaxed);
 }
 
+bool stopRequested() {
+    return g_stopWanted.load(std::memory_order_relaxed);
+}
+
 // Parameters, moments, step state and the scales of 8-bit tensors; where T is narrow the rounded parameters,
 // too, because with ZeRO-1 those of other ranks cannot be made from the own part of the wide ones.
 template <class T> struct Trainer<T>::Image {
@@ -88,7 +92,8 @@ template <class T> Status Trainer<T>::save(std::int64_t step, bool stops) {
         checkpoint.discard(m_config.saveFolder, step);
     }
     if (!everywhere) {
-        m_problem = m_problem.empty() ? "another rank could not save its part of the checkpoint" : m_problem;
+        m_othersProblem = m_problem.empty();
+        m_problem = m_othersProblem ? "another rank could not save its part of the checkpoint" : m_problem;
         return Status::InvalidValue;
     }
     m_report.saved(step, stops);
@@ -102,7 +107,7 @@ template <class T> Status Trainer<T>::saveWhenDue(std::int64_t step, bool& stop)
     }
     const bool last = step == m_config.steps;
     if (!last && step % m_config.logInterval == 0) {
-        stop = !m_agreement->everyone(!g_stopWanted.load(std::memory_order_relaxed));
+        stop = !m_agreement->everyone(!stopRequested());
     }
     const bool due = m_config.saveInterval > 0 && step % m_config.saveInterval == 0;
     if (!stop && !due && !last) {

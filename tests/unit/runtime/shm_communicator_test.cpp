@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdio>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -39,13 +40,11 @@ TEST(ShmCommunicator, SumsOverProcessesInSeveralRounds) {
         EXPECT_EQ(result, "486.000000 486.000000");
 }
 
-TEST(ShmCommunicator, LeavesNothingBehindAndIgnoresAStaleFile) {
+class StaleFile : public testing::TestWithParam<std::string> { };
+
+TEST_P(StaleFile, IsIgnoredAndNothingIsLeftBehind) {
     const TemporaryFolder folder;
-    const std::filesystem::path file = folder.path() / "world.rendezvous";
-    std::FILE* stale = std::fopen(file.c_str(), "w");
-    ASSERT_NE(stale, nullptr);
-    std::fputs("/graphdoctor-trainer-0-none", stale);
-    std::fclose(stale);
+    std::ofstream(folder.path() / "world.rendezvous") << GetParam();
     const auto results = runRanks(2, [&](int rank) -> std::string {
         Rank r(optionsFor(folder, rank, 2), 1, rank + 1);
         if (r.communicator == nullptr)
@@ -56,6 +55,34 @@ TEST(ShmCommunicator, LeavesNothingBehindAndIgnoresAStaleFile) {
     });
     EXPECT_EQ(results, (std::vector<std::string>{"3", "3"}));
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// Of a process that is gone, of one that is another one now, of this one.
+INSTANTIATE_TEST_SUITE_P(Naming, StaleFile,
+    testing::Values(
+        "/proc/999999999/fd/3", "/proc/1/fd/0", "/proc/" + std::to_string(::getpid()) + "/fd/1", ""),
+    [](const auto& one) {
+        constexpr const char* kNames[] = {"NoProcess", "AnotherProcess", "AFileThatIsNoSegment", "Nothing"};
+        return kNames[one.index];
+    });
+
+TEST(ShmCommunicator, KilledWhileItWaitsForTheOthersLeavesNoSharedMemory) {
+    const TemporaryFolder folder;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const Rank rank(optionsFor(folder, 0, 2), 1, 1);
+        ::_exit(0);
+    }
+    const std::filesystem::path file = folder.path() / "world.rendezvous";
+    while (!std::filesystem::exists(file))
+        ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    const std::string mark = "-" + std::to_string(child) + "-";
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+        const std::string name = entry.path().filename().string();
+        EXPECT_FALSE(name.starts_with("graphdoctor-trainer") && name.find(mark) != std::string::npos) << name;
+    }
 }
 
 TEST(ShmCommunicator, RunsAtEachReplayOfAGraph) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving, resuming and stopping the program, and training on files, as a user does it.
 #include "tests/support/temporary_folder.h"
+#include "tests/support/test_names.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -89,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Resume,
     ::testing::Values("", "--graph-mode eager --norm rms --untied", "--tp 2 --pp 2 --sequence-parallel",
         "--dp 2 --zero1 --activation swiglu", "--cp 2 --pp 2 --schedule gpipe",
         "--dtype fp16 --loss-scale 4294967296 --loss-scale-window 3", "--dtype bf16 --tp 2 --dp 2 --zero1",
-        "--dtype fp8 --tp 2 --recompute selective"));
+        "--dtype fp8 --tp 2 --recompute selective"),
+    [](const auto& one) { return gd::test::testName(one.param); });
 
 TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
     const TemporaryFolder folder;
@@ -192,9 +194,11 @@ TEST(Checkpoint, ASignalSavesAndLeavesAndTheRunCanGoOn) {
     const std::string printed = (folder.path() / "printed").string();
     const pid_t child = ::fork();
     if (child == 0) {
-        // --steps are those of the whole run, of which the learning rate knows.
+        // --steps are those of the whole run, of which the learning rate knows; eager calls that take a while
+        // keep it from its end until the signal is there, and change no bit.
         const std::string command = "cd " + folder.path().string() + " && exec env -u RANK -u WORLD_SIZE "
-            + GDT_TRAINER + " " + arguments + "--save points > " + printed + " 2>&1";
+            + GDT_TRAINER + " " + arguments + "--graph-mode eager --host-op-overhead-us 500 --save points > "
+            + printed + " 2>&1";
         ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
         ::_exit(127);
     }

@@ -272,6 +272,55 @@ TEST(LayoutEqualityF32, LossesAndFirstGradientsAgree) {
     }
 }
 
+// Layouts add up in another order, so their losses differ in the last bit from the first step on, and
+// training makes that grow: at the rate of 0.01 a hundred thousand times within twenty steps of this model.
+// The same comes of a learning rate that differs in its last bit, on one rank. Layouts must not be further
+// apart.
+TEST(LayoutEqualityLong, DifferNoMoreThanTheLastBitOfTheRateMakes) {
+    RunConfig config = test::tinyRun();
+    config.model.hidden = 32;
+    config.model.heads = 4;
+    config.model.layers = 4;
+    config.model.seqLen = 32;
+    config.model.dropout = 0.1;
+    config.microBatch = 4;
+    config.microBatches = 4;
+    config.steps = 30;
+    config.optimizer.peakRate = 0.01;
+    config.optimizer.warmupSteps = 6;
+    config.optimizer.decaySteps = config.steps;
+    const RunResult single = test::trainRanks(config);
+    ASSERT_EQ(single.problem, "");
+    const auto apart = [&](const RunResult& other, std::size_t step) {
+        const double loss = single.records.at(step).loss;
+        return std::abs(other.records.at(step).loss - loss) / loss;
+    };
+    std::vector<double> allowed(single.records.size(), 1e-13);
+    for (const double direction : {0.0, 1.0}) {
+        RunConfig nudged = config;
+        nudged.optimizer.peakRate = std::nextafter(config.optimizer.peakRate, direction);
+        const RunResult other = test::trainRanks(nudged);
+        ASSERT_EQ(other.problem, "");
+        double most = 0;
+        for (std::size_t i = 0; i < allowed.size(); ++i) {
+            most = std::max(most, apart(other, i));
+            allowed[i] = std::max(allowed[i], 1000 * most);
+        }
+    }
+    const parallel::ParallelSizes layouts[] = {{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1}, {1, 1, 1, 2}};
+    for (const parallel::ParallelSizes& sizes : layouts) {
+        RunConfig spread = config;
+        spread.parallel = sizes;
+        spread.microBatch /= sizes.data;
+        const RunResult other = test::trainRanks(spread);
+        ASSERT_EQ(other.problem, "");
+        for (std::size_t i = 0; i < allowed.size(); ++i) {
+            EXPECT_LE(apart(other, i), allowed[i]) << "step " << i << " of tp " << sizes.tensor << " cp "
+                                                   << sizes.context << " dp " << sizes.data;
+        }
+    }
+}
+
 // In 16 and 8 bits every rank rounds its part of a sum, so layouts agree as far as the format reaches.
 TEST(LayoutEqualityNarrow, LossesAgreeWithinTheFormat) {
     for (const ElementType type : {ElementType::BF16, ElementType::F16, ElementType::FP8}) {

@@ -39,6 +39,13 @@ std::string problem(int ordinal) {
     return "GPU " + std::to_string(ordinal) + " cannot be used: " + textOf(error);
 }
 
+Versions versions() {
+    Versions found;
+    found.built = CUDART_VERSION;
+    static_cast<void>(cudaRuntimeGetVersion(&found.runtime));
+    return found;
+}
+
 std::shared_ptr<backend::Device> makeDevice(const DeviceOptions& options) {
     return std::make_shared<CudaDevice>(options);
 }

@@ -2,6 +2,7 @@
 #include "runtime/host/report_to_tool.h"
 
 #include "runtime/host/report_detail.h"
+#include "runtime/version.h"
 
 #include <algorithm>
 #include <mutex>
@@ -29,7 +30,9 @@ void attachTool() {
     if (attachedFor == getpid())
         return;
     attachedFor = getpid();
-    g_tool.store(gd_rt_attach(GD_RT_VERSION, kRuntimeName, CLOCK_MONOTONIC), std::memory_order_release);
+    const std::string name
+        = std::string(kRuntimeName) + ", rules of CUDA " + versionText(versions(Backend::Host).runtime);
+    g_tool.store(gd_rt_attach(GD_RT_VERSION, name.c_str(), CLOCK_MONOTONIC), std::memory_order_release);
 }
 
 void setTool(const gd_rt_table* table) {
