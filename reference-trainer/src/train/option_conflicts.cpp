@@ -59,6 +59,7 @@ struct Rule {
 
 constexpr const char* kEager = "has no effect with --graph-mode eager";
 constexpr const char* kAuto = "has no effect with --graph-mode auto, which finds by itself what to capture";
+constexpr const char* kNoName = "is followed by an empty name";
 constexpr const char* kReal = "goes with --comm model only";
 constexpr const char* kFile = "describes the made-up language, and --data has a text of its own";
 
@@ -137,6 +138,10 @@ constexpr Rule kRules[] = {
     {"--vocab", fromFile, kFile},
     {"--corpus-tokens", fromFile, kFile},
     {"--sharpness", fromFile, kFile},
+    {"--data", [](const RawOptions&, const RunConfig& c) { return c.dataFile.empty(); }, kNoName},
+    {"--save", [](const RawOptions&, const RunConfig& c) { return c.saveFolder.empty(); }, kNoName},
+    {"--resume", [](const RawOptions&, const RunConfig& c) { return c.resumeFolder.empty(); }, kNoName},
+    {"--log", [](const RawOptions&, const RunConfig& c) { return c.logFile.empty(); }, kNoName},
     {"--data-format", [](const RawOptions& raw, const RunConfig& c) { return !fromFile(raw, c); },
         "says what --data holds, and there is no --data"},
 };

@@ -69,7 +69,8 @@ TEST(TrainerOptions, OneThatDoesNothingIsRefusedWithItsReason) {
              Refused{"--data x --vocab 9", "--vocab", "--data"},
              Refused{"--data x --corpus-tokens 9000", "--corpus-tokens", "--data"},
              Refused{"--data x --sharpness 2", "--sharpness", "--data"},
-             Refused{"--data-format bytes", "--data-format", "--data"}}) {
+             Refused{"--data-format bytes", "--data-format", "--data"},
+             Refused{"--data ''", "--data", "empty name"}, Refused{"--save ''", "--save", "empty name"}}) {
         expectRefused(one);
     }
 }
