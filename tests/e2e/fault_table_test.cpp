@@ -51,7 +51,7 @@ std::vector<Fault> faults() {
         {"clip-frozen", "GD201", {"", "@step=5", "@rank=1"}, {}, false},
         {"eps-by-phase", "GD201", kWithLayer, {}, false},
         {"dropout-frozen", "GD201", {"@step=4", "@layer=1"}, {"--dropout", "0.1"}, false},
-        {"fp8-scale-host", "GD213", {"@step=6", "@layer=1"}, {"--dtype", "fp8"}, false},
+        {"fp8-scale-host", "GD213", {"", "@layer=1"}, {"--dtype", "fp8"}, false},
         {"recompute-free", "GD202", kWithLayer, {}},
         {"graph-leak", "GD401", {"", "@layer=1", "@step=6"}, {}, false},
         {"slow-dataloader", "GD310", {":2", ":2@step=3"}, {}, false},
