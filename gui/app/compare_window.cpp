@@ -3,29 +3,35 @@
 
 #include "analyzer/base/time.h"
 #include "analyzer/report/compare/words.h"
+#include "gui/app/keys.h"
 #include "gui/app/physical_keys.h"
 #include "gui/docks/change_delegate.h"
 
 #include <QAction>
 #include <QApplication>
 #include <QCheckBox>
+#include <QCloseEvent>
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
-#include <QMenuBar>
+#include <QSettings>
 #include <QSplitter>
+#include <QStatusBar>
 #include <QTreeView>
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 namespace gd::gui {
 
 CompareWindow::CompareWindow(const Theme* theme, QWidget* parent)
     : QMainWindow(parent)
     , m_table(new QTreeView)
+    , m_changes(new ChangeDelegate(theme != nullptr ? theme : &Theme::of(palette()), m_table))
+    , m_forced(theme)
     , m_summary(new QLabel)
     , m_onlyChanges(new QCheckBox(tr("Only what &changed"))) {
     setWindowTitle(tr("GraphDoctor"));
@@ -46,7 +52,7 @@ CompareWindow::CompareWindow(const Theme* theme, QWidget* parent)
     m_table->setUniformRowHeights(true);
     m_table->setAllColumnsShowFocus(true);
     m_table->setAlternatingRowColors(true);
-    m_table->setItemDelegateForColumn(CompareModel::verdict, new ChangeDelegate(&colors, m_table));
+    m_table->setItemDelegateForColumn(CompareModel::verdict, m_changes);
     m_table->header()->setStretchLastSection(false);
     m_table->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_table->header()->setSectionResizeMode(CompareModel::what, QHeaderView::Stretch);
@@ -90,6 +96,9 @@ void CompareWindow::makeSide(std::size_t number, QWidget* into, const Theme& the
     column->addWidget(side.title);
     column->addWidget(side.timeline, 1);
     connect(side.timeline, &TimelineView::scaleChanged, this, [this, number] { follow(number); });
+    // There is no panel of details here: what is selected is said below.
+    connect(side.timeline, &TimelineView::eventSelected, this,
+        [this, number] { statusBar()->showMessage(m_sides[number].timeline->selectionText()); });
 }
 
 void CompareWindow::both(const std::function<void(TimelineView*)>& what) {
@@ -102,45 +111,55 @@ TimelineView* CompareWindow::active() {
 }
 
 void CompareWindow::makeActions() {
-    QMenu* menu = nullptr;
-    const auto key = [&](const QString& text, const QList<QKeySequence>& keys, std::function<void()> run) {
-        QAction* const action = menu->addAction(text);
-        action->setShortcuts(keys);
-        connect(action, &QAction::triggered, this, std::move(run));
-        return action;
+    addKey(this, tr("&File"), tr("Quit"), {QKeySequence(Qt::CTRL | Qt::Key_Q)}, [this] { close(); });
+    makeMoveActions();
+    makeSelectActions();
+    const QString panels = tr("&Panels");
+    addKey(this, panels, tr("Go to the base"), {QKeySequence(Qt::ALT | Qt::Key_1)},
+        [this] { m_sides[0].timeline->setFocus(); });
+    addKey(this, panels, tr("Go to the new trace"), {QKeySequence(Qt::ALT | Qt::Key_2)},
+        [this] { m_sides[1].timeline->setFocus(); });
+    addKey(this, panels, tr("Go to the differences"), {QKeySequence(Qt::ALT | Qt::Key_3)},
+        [this] { m_table->setFocus(); });
+    addKey(this, panels, tr("Only what changed"), {Qt::Key_O}, [this] { m_onlyChanges->toggle(); });
+    addKey(this, tr("&Help"), tr("Keys"), {Qt::Key_Question}, [this] { showKeys(this); });
+}
+
+void CompareWindow::makeMoveActions() {
+    const QString move = tr("&Move");
+    const auto add = [&](const QString& text, const QList<QKeySequence>& keys, std::function<void()> run) {
+        return addKey(this, move, text, keys, std::move(run));
     };
-    menu = menuBar()->addMenu(tr("&File"));
-    key(tr("Quit"), {QKeySequence(Qt::CTRL | Qt::Key_Q)}, [this] { close(); });
-    menu = menuBar()->addMenu(tr("&Move"));
-    key(tr("Next step"), {Qt::Key_N}, [this] { showPair(m_pair + 1); });
-    key(tr("Step before"), {QKeySequence(Qt::SHIFT | Qt::Key_N)}, [this] { showPair(m_pair - 1); });
-    key(tr("This step"), {Qt::Key_F}, [this] { showPair(m_pair); });
-    key(tr("Both traces as a whole"), {Qt::Key_0}, [this] { fitAll(); });
-    QAction* const in = key(tr("Zoom in"), {Qt::Key_W, Qt::Key_Plus}, [this] { active()->zoom(0.7); });
-    QAction* const out = key(tr("Zoom out"), {Qt::Key_S, Qt::Key_Minus}, [this] { active()->zoom(1 / 0.7); });
-    QAction* const earlier = key(tr("Earlier"), {Qt::Key_A}, [this] { active()->pan(-0.2); });
-    QAction* const later = key(tr("Later"), {Qt::Key_D}, [this] { active()->pan(0.2); });
+    add(tr("Next step"), {Qt::Key_N}, [this] { showPair(m_pair + 1); });
+    add(tr("Step before"), {QKeySequence(Qt::SHIFT | Qt::Key_N)}, [this] { showPair(m_pair - 1); });
+    add(tr("This step"), {Qt::Key_F}, [this] { showPair(m_pair); });
+    add(tr("Both traces as a whole"), {Qt::Key_0}, [this] { fitAll(); });
+    QAction* const in = add(tr("Zoom in"), {Qt::Key_W, Qt::Key_Plus}, [this] { active()->zoom(0.7); });
+    QAction* const out = add(tr("Zoom out"), {Qt::Key_S, Qt::Key_Minus}, [this] { active()->zoom(1 / 0.7); });
+    QAction* const earlier = add(tr("Earlier"), {Qt::Key_A}, [this] { active()->pan(-0.2); });
+    QAction* const later = add(tr("Later"), {Qt::Key_D}, [this] { active()->pan(0.2); });
     new PhysicalKeys(this, {in, earlier, out, later}); // a child of the window
-    key(tr("Back to the view before"), {Qt::Key_Backspace, QKeySequence(Qt::ALT | Qt::Key_Left)},
+    add(tr("Back to the view before"), {Qt::Key_Backspace, QKeySequence(Qt::ALT | Qt::Key_Left)},
         [this] { active()->back(); });
-    menu = menuBar()->addMenu(tr("&Select"));
-    key(tr("Row below"), {Qt::Key_J}, [this] { active()->stepRow(1); });
-    key(tr("Row above"), {Qt::Key_K}, [this] { active()->stepRow(-1); });
-    key(tr("Next event in the row"), {Qt::Key_Period}, [this] { active()->stepEvent(1); });
-    key(tr("Event before in the row"), {Qt::Key_Comma}, [this] { active()->stepEvent(-1); });
-    key(tr("Collapse or expand the process of the row"), {Qt::Key_C}, [this] { active()->toggleProcess(); });
-    key(tr("Clear the selection"), {Qt::Key_Escape}, [this] {
+}
+
+void CompareWindow::makeSelectActions() {
+    const QString select = tr("&Select");
+    const auto add = [&](const QString& text, const QKeySequence& key, std::function<void()> run) {
+        addKey(this, select, text, {key}, std::move(run));
+    };
+    add(tr("Row below"), Qt::Key_J, [this] { active()->stepRow(1); });
+    add(tr("Row above"), Qt::Key_K, [this] { active()->stepRow(-1); });
+    add(tr("Next event in the row"), Qt::Key_Period, [this] { active()->stepEvent(1); });
+    add(tr("Event before in the row"), Qt::Key_Comma, [this] { active()->stepEvent(-1); });
+    add(tr("Make the selected event an area"), Qt::Key_R, [this] { active()->areaOfSelection(); });
+    add(tr("Collapse or expand the process of the row"), Qt::Key_C, [this] { active()->toggleProcess(); });
+    add(tr("Pin the row to the top, or let it go"), Qt::Key_P, [this] { active()->togglePin(); });
+    add(tr("Clear the selection"), Qt::Key_Escape, [this] {
         TimelineView* const view = active();
         view->clearSelection();
         view->setFocus();
     });
-    menu = menuBar()->addMenu(tr("&Panels"));
-    key(tr("Go to the base"), {QKeySequence(Qt::ALT | Qt::Key_1)},
-        [this] { m_sides[0].timeline->setFocus(); });
-    key(tr("Go to the new trace"), {QKeySequence(Qt::ALT | Qt::Key_2)},
-        [this] { m_sides[1].timeline->setFocus(); });
-    key(tr("Go to the differences"), {QKeySequence(Qt::ALT | Qt::Key_3)}, [this] { m_table->setFocus(); });
-    key(tr("Only what changed"), {Qt::Key_O}, [this] { m_onlyChanges->toggle(); });
 }
 
 void CompareWindow::open(const QString& base, const QString& fresh) {
@@ -271,6 +290,31 @@ void CompareWindow::showTitles() {
     };
     m_sides[0].title->setText(tr("Base: %1%2").arg(m_sides[0].path, number(0)));
     m_sides[1].title->setText(tr("New: %1%2").arg(m_sides[1].path, number(1)));
+}
+
+void CompareWindow::useSettings() {
+    m_keepsSettings = true;
+    const QSettings settings;
+    restoreGeometry(settings.value(QStringLiteral("compareGeometry")).toByteArray());
+    restoreState(settings.value(QStringLiteral("compareLayout")).toByteArray());
+}
+
+void CompareWindow::closeEvent(QCloseEvent* event) {
+    if (m_keepsSettings) {
+        QSettings settings;
+        settings.setValue(QStringLiteral("compareGeometry"), saveGeometry());
+        settings.setValue(QStringLiteral("compareLayout"), saveState());
+    }
+    QMainWindow::closeEvent(event);
+}
+
+// The timelines follow the palette themselves.
+void CompareWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange && m_forced == nullptr) {
+        m_changes->setTheme(&Theme::of(palette()));
+        m_table->viewport()->update();
+    }
 }
 
 void CompareWindow::settle() {

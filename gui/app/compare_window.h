@@ -17,6 +17,8 @@ class QTreeView;
 
 namespace gd::gui {
 
+class ChangeDelegate;
+
 // Two traces: their timelines one above the other, aligned at a step that both have and moved together, and
 // below them what differs.
 class CompareWindow : public QMainWindow {
@@ -27,6 +29,8 @@ public:
     ~CompareWindow() override;
 
     void setRulesFolder(const QString& folder) { m_rulesFolder = folder; }
+    // Place and layout of the window are kept from now on.
+    void useSettings();
     // Once. Not before the window has its size.
     void open(const QString& base, const QString& fresh);
 
@@ -47,6 +51,10 @@ public:
 signals:
     void compareLoaded();
 
+protected:
+    void changeEvent(QEvent* event) override;
+    void closeEvent(QCloseEvent* event) override;
+
 private:
     struct Side {
         TimelineView* timeline = nullptr;
@@ -56,6 +64,8 @@ private:
         bool finished = false;
     };
     void makeActions();
+    void makeMoveActions();
+    void makeSelectActions();
     void makeSide(std::size_t side, QWidget* into, const Theme& theme);
     void openSide(std::size_t side, const QString& path);
     void fail(const QString& sentence);
@@ -73,6 +83,9 @@ private:
     std::unique_ptr<CompareSession> m_session;
     CompareModel m_model;
     QTreeView* m_table;
+    ChangeDelegate* m_changes;
+    const Theme* m_forced;
+    bool m_keepsSettings = false;
     QLabel* m_summary;
     QCheckBox* m_onlyChanges;
     QString m_failure;

@@ -41,7 +41,9 @@ QStringList languages() {
     QStringList out = {QStringLiteral("en")};
     for (QString name : QDir(QString::fromLatin1(kFolder)).entryList()) {
         name.remove(QStringLiteral("graphdoctor_"));
-        out << name.remove(QStringLiteral(".qm"));
+        name.remove(QStringLiteral(".qm"));
+        if (!out.contains(name)) // English has a file too: of its plural forms
+            out << name;
     }
     return out;
 }
@@ -53,12 +55,12 @@ Result<void> speak(const QString& language) {
             there.join(QStringLiteral(", ")).toStdString());
     const QString name
         = !language.isEmpty() ? language : fitting(QLocale::system().uiLanguages(), there.mid(1));
-    if (name.isEmpty() || name == QLatin1String("en"))
-        return {};
+    const bool isEnglish = name.isEmpty() || name == QLatin1String("en");
     // Qt's own buttons and dialogs, where its translations are installed.
+    const QString shown = isEnglish ? QStringLiteral("en") : name;
     for (const auto& [file, folder] :
-        {std::pair(QStringLiteral("qtbase_") + name, QLibraryInfo::path(QLibraryInfo::TranslationsPath)),
-            std::pair(QStringLiteral("graphdoctor_") + name, QString::fromLatin1(kFolder))}) {
+        {std::pair(QStringLiteral("qtbase_") + shown, QLibraryInfo::path(QLibraryInfo::TranslationsPath)),
+            std::pair(QStringLiteral("graphdoctor_") + shown, QString::fromLatin1(kFolder))}) {
         auto* const translator = new QTranslator(QCoreApplication::instance());
         if (translator->load(file, folder))
             QCoreApplication::installTranslator(translator);

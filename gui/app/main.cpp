@@ -114,10 +114,13 @@ QString showAll(gd::gui::MainWindow& window, const std::vector<gd::gui::FirstVie
 int writePicture(QWidget& window, const std::string& path) {
     QByteArray picture;
     QBuffer buffer(&picture);
+    if (!window.grab().save(&buffer, "PNG")) {
+        say(path + " cannot be written: Qt cannot make PNG files here, or the picture needs more memory");
+        return 3;
+    }
     QSaveFile file(QString::fromStdString(path));
-    if (!window.grab().save(&buffer, "PNG") || !file.open(QIODevice::WriteOnly)
-        || file.write(picture) != picture.size() || !file.commit()) {
-        say(path + " cannot be written as a PNG file");
+    if (!file.open(QIODevice::WriteOnly) || file.write(picture) != picture.size() || !file.commit()) {
+        say(fmt::format("{} cannot be written: {}", path, file.errorString().toStdString()));
         return 3;
     }
     return 0;
@@ -159,6 +162,8 @@ QString showCompared(gd::gui::CompareWindow& window, const gd::gui::Options& opt
 int runCompare(const gd::gui::Theme* theme, const gd::gui::Options& options) {
     gd::gui::CompareWindow window(theme);
     window.resize(options.width, options.height);
+    if (options.screenshot.empty())
+        window.useSettings();
     window.show();
     QObject::connect(&window, &gd::gui::CompareWindow::compareLoaded, &window, [&window, &options] {
         const bool picture = !options.screenshot.empty();

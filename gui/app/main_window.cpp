@@ -2,34 +2,24 @@
 #include "gui/app/main_window.h"
 
 #include <QApplication>
-#include <QCloseEvent>
-#include <QDir>
-#include <QDropEvent>
-#include <QFile>
-#include <QFileDialog>
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
 #include <QFileInfo>
+#include <QFontDatabase>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QMenu>
-#include <QMimeData>
-#include <QSaveFile>
-#include <QSettings>
+#include <QPlainTextEdit>
 #include <QStatusBar>
 #include <QTableView>
 #include <QToolButton>
 #include <QTreeView>
-#include <QUrl>
 #include <QVBoxLayout>
 
+#include <utility>
+
 namespace gd::gui {
-namespace {
-
-constexpr QLatin1String kRecent("recent");
-constexpr int kMostRecent = 10;
-
-} // namespace
-
 MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     : QMainWindow(parent)
     , m_timeline(new TimelineView)
@@ -43,6 +33,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     , m_stats(new StatsDock(this))
     , m_graph(new GraphDock(theme != nullptr ? theme : &Theme::of(palette()), this))
     , m_ranks(new RanksDock(theme != nullptr ? theme : &Theme::of(palette()), this))
+    , m_hits(new HitsDock(this))
     , m_state(new QLabel)
     , m_forced(theme) {
     setWindowTitle(tr("GraphDoctor"));
@@ -74,6 +65,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     addDockWidget(Qt::BottomDockWidgetArea, m_details);
     addDockWidget(Qt::BottomDockWidgetArea, m_issuesDock);
     tabifyDockWidget(m_findings, m_ranks);
+    tabifyDockWidget(m_findings, m_hits);
     tabifyDockWidget(m_findings, m_issuesDock);
     tabifyDockWidget(m_details, m_stats);
     tabifyDockWidget(m_details, m_graph);
@@ -87,8 +79,9 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     makeActions();
     showEmptyState();
     // Tab goes through the panels as they stand: what is found, why, and figures.
-    QWidget* const order[] = {m_timeline, m_findings->view(), m_issueList, m_details->view(), m_stats->view(),
-        m_graph->view(), m_search->text(), m_search->rows()};
+    QWidget* const order[] = {m_timeline, m_findings->text(), m_findings->severity(), m_findings->order(),
+        m_findings->view(), m_hits->view(), m_issueList, m_details->view(), m_stats->view(), m_graph->view(),
+        m_search->text(), m_search->rows()};
     for (std::size_t i = 1; i < std::size(order); ++i)
         setTabOrder(order[i - 1], order[i]);
 }
@@ -117,6 +110,7 @@ void MainWindow::connectDocks() {
         }
         m_stats->count(m_timeline->layout().rows(), area->first, area->second, m_session->names());
         m_stats->raise();
+        m_session->requestMoved(area->first, area->second);
     });
     connect(m_graph->view(), &GraphView::picked, this, [this](std::size_t node) {
         const TimeScale& scale = m_timeline->scale();
@@ -131,7 +125,16 @@ void MainWindow::connectDocks() {
         m_timeline->firstRow();
     });
     connect(m_search, &SearchBar::left, m_timeline, qOverload<>(&QWidget::setFocus));
+    connect(m_search, &SearchBar::counted, this, &MainWindow::showHits);
+    connect(m_search, &SearchBar::hitsWanted, this, [this] {
+        m_hits->show();
+        m_hits->raise();
+        m_hits->view()->setFocus();
+    });
+    connect(m_hits, &HitsDock::rowWanted, m_search, &SearchBar::goTo);
+    connect(m_findings, &FindingsDock::left, m_timeline, qOverload<>(&QWidget::setFocus));
     connect(m_details, &DetailsDock::sourceWanted, this, &MainWindow::openSource);
+    connect(m_details, &DetailsDock::ruleWanted, this, &MainWindow::showRule);
     connect(m_details, &DetailsDock::timeWanted, m_timeline,
         [this](qint64 from, qint64 to) { m_timeline->showInterval(from, to, 1.0 / 3); });
     connect(m_issuesBar, &QToolButton::clicked, this, [this] {
@@ -145,6 +148,7 @@ void MainWindow::openJob(const QStringList& paths) {
     m_session = std::make_unique<TraceSession>();
     if (!m_rulesFolder.isEmpty())
         m_session->setRulesFolder(m_rulesFolder.toStdString());
+    m_paths = paths;
     m_path = paths.front();
     m_report.reset();
     m_failure.clear();
@@ -212,6 +216,7 @@ void MainWindow::connectSession() {
         m_details->append(flowDetails(flow));
         m_timeline->setFlow(flow);
     });
+    connect(session, &TraceSession::movedReady, m_stats, &StatsDock::setMoved);
     connect(session, &TraceSession::graphReady, m_graph, &GraphDock::setGraph);
     connect(session, &TraceSession::graphRefused, m_graph, &GraphDock::setReason);
     connect(session, &TraceSession::nodeFound, this, [this](qint64 kernel, qint64 startNs) {
@@ -262,16 +267,33 @@ void MainWindow::addIssue(const QString& sentence, bool grave) {
     m_graveIssue = m_graveIssue || grave;
     m_issueList->clear();
     m_issueList->addItems(m_issues);
-    const Theme& theme = m_forced != nullptr ? *m_forced : Theme::of(palette());
-    const QColor color = m_graveIssue ? theme.error : theme.warning;
-    m_issuesBar->setStyleSheet(
-        QStringLiteral("QToolButton { background: %1; color: %2; border: none; padding: 3px; }")
-            .arg(color.name(), labelOn(color).name()));
+    paintIssuesBar();
     const QString more
         = m_issues.size() > 1 ? tr(" (%n more)", nullptr, static_cast<int>(m_issues.size() - 1)) : QString();
     m_issuesBar->setText(m_issues.front().left(160) + more);
     m_issuesBar->setAccessibleName(m_issues.front());
     m_issuesBar->show();
+}
+
+// The desktop's palette may change while the window is open.
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() != QEvent::PaletteChange || m_forced != nullptr)
+        return;
+    const Theme& theme = Theme::of(palette());
+    m_timeline->setTheme(theme);
+    m_minimap->setTheme(theme);
+    m_graph->view()->setTheme(theme);
+    m_ranks->setTheme(theme);
+    paintIssuesBar();
+}
+
+void MainWindow::paintIssuesBar() {
+    const Theme& theme = m_forced != nullptr ? *m_forced : Theme::of(palette());
+    const QColor color = m_graveIssue ? theme.error : theme.warning;
+    m_issuesBar->setStyleSheet(
+        QStringLiteral("QToolButton { background: %1; color: %2; border: none; padding: 3px; }")
+            .arg(color.name(), labelOn(color).name()));
 }
 
 // What the timeline says while it has no rows: never nothing.
@@ -320,89 +342,42 @@ void MainWindow::showGraph() {
     m_graph->view()->setFocus();
 }
 
-void MainWindow::keepMarks() {
-    QSaveFile file(m_path + QStringLiteral(".marks"));
-    QByteArray text;
-    for (const std::int64_t mark : m_timeline->marks())
-        text += QByteArray::number(static_cast<qint64>(mark)) + '\n';
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit())
-        statusBar()->showMessage(
-            tr("Marks cannot be kept in %1: %2").arg(file.fileName(), file.errorString()), 8000);
+void MainWindow::showHits(const QString& text, const SearchResult& result) {
+    std::function<QString(std::int64_t)> heading;
+    if (m_timeline->info().processes.size() > 1)
+        heading = [this](std::int64_t process) { return m_timeline->layout().heading(process); };
+    m_hits->setHits(text, result, std::move(heading));
+    m_timeline->setHits(result.rows);
 }
 
-void MainWindow::loadMarks() {
-    QFile file(m_path + QStringLiteral(".marks"));
-    if (!file.open(QIODevice::ReadOnly))
+void MainWindow::showRule(const QString& id) {
+    if (!m_report || !m_report->rulePages.contains(id.toStdString())) {
+        statusBar()->showMessage(tr("There is no rule %1 here").arg(id), 8000);
         return;
-    std::vector<std::int64_t> marks;
-    for (int i = 0; i < 10'000 && !file.atEnd(); ++i) {
-        bool good = false;
-        const qint64 time = file.readLine(64).trimmed().toLongLong(&good);
-        if (good)
-            marks.push_back(time);
     }
-    m_timeline->setMarks(std::move(marks));
-}
-
-void MainWindow::chooseTrace() {
-    const QStringList paths = QFileDialog::getOpenFileNames(
-        this, tr("Open a trace"), QFileInfo(m_path).absolutePath(), tr("Traces (*.gdt);;All files (*)"));
-    if (!paths.isEmpty())
-        openJob(paths);
-}
-
-void MainWindow::chooseFolder() {
-    const QString path = QFileDialog::getExistingDirectory(
-        this, tr("Open a spool folder"), QFileInfo(m_path).absolutePath());
-    if (!path.isEmpty())
-        openTrace(path);
-}
-
-// Only what could be opened.
-void MainWindow::addRecent() {
-    if (!m_keepsSettings)
-        return;
-    QSettings settings;
-    QStringList files = settings.value(kRecent).toStringList();
-    const QString path = QFileInfo(m_path).absoluteFilePath();
-    files.removeAll(path);
-    files.prepend(path);
-    settings.setValue(kRecent, files.mid(0, kMostRecent));
-    fillRecent();
-}
-
-void MainWindow::fillRecent() {
-    m_recent->clear();
-    for (const QString& path : QSettings().value(kRecent).toStringList()) {
-        QString shown = QDir::toNativeSeparators(path);
-        shown.replace(QLatin1Char('&'), QLatin1String("&&")); // no mnemonic
-        connect(m_recent->addAction(shown), &QAction::triggered, this, [this, path] { openTrace(path); });
-    }
-    m_recent->setEnabled(!m_recent->isEmpty());
+    auto* const dialog = new QDialog(this); // deletes itself
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setObjectName(QStringLiteral("rulePage"));
+    dialog->setWindowTitle(tr("Rule %1").arg(id));
+    auto* const text = new QPlainTextEdit(QString::fromStdString(m_report->rulePages.at(id.toStdString())));
+    text->setAccessibleName(dialog->windowTitle());
+    text->setReadOnly(true);
+    text->setTextInteractionFlags(Qt::TextSelectableByKeyboard | Qt::TextSelectableByMouse);
+    text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+    text->setTabChangesFocus(true);
+    auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    auto* const column = new QVBoxLayout(dialog);
+    column->addWidget(text);
+    column->addWidget(buttons);
+    dialog->resize(text->fontMetrics().averageCharWidth() * 100, size().height() * 3 / 4);
+    text->setFocus();
+    dialog->open();
 }
 
 void MainWindow::openSource(const QString& file, qint64 line) {
     if (!openInEditor(file, line))
         statusBar()->showMessage(tr("%1:%2 cannot be opened here").arg(file).arg(line), 8000);
-}
-
-void MainWindow::useSettings() {
-    m_keepsSettings = true;
-    const QSettings settings;
-    restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
-    restoreState(settings.value(QStringLiteral("layout")).toByteArray());
-    m_animate->setChecked(settings.value(QStringLiteral("animate"), true).toBool());
-    fillRecent();
-}
-
-void MainWindow::closeEvent(QCloseEvent* event) {
-    if (m_keepsSettings) {
-        QSettings settings;
-        settings.setValue(QStringLiteral("geometry"), saveGeometry());
-        settings.setValue(QStringLiteral("layout"), saveState());
-        settings.setValue(QStringLiteral("animate"), m_animate->isChecked());
-    }
-    QMainWindow::closeEvent(event);
 }
 
 // Panels behind another one's tab count as visible to Qt, but nobody sees them.
@@ -417,20 +392,6 @@ bool MainWindow::focusNextPrevChild(bool next) {
             break;
     }
     return true;
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile())
-        event->acceptProposedAction();
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-    QStringList paths;
-    for (const QUrl& url : event->mimeData()->urls()) {
-        if (url.isLocalFile())
-            paths += url.toLocalFile();
-    }
-    openJob(paths);
 }
 
 } // namespace gd::gui

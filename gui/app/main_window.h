@@ -5,6 +5,7 @@
 #include "gui/docks/details_dock.h"
 #include "gui/docks/findings_dock.h"
 #include "gui/docks/graph_dock.h"
+#include "gui/docks/hits_dock.h"
 #include "gui/docks/ranks_dock.h"
 #include "gui/docks/stats_dock.h"
 #include "gui/timeline/minimap.h"
@@ -22,6 +23,8 @@ class QListWidget;
 class QToolButton;
 
 namespace gd::gui {
+
+class CompareWindow;
 
 // The window: the timeline in the middle, docks around it, one trace at a time. Every interaction is a
 // QAction with its shortcut, so that the list of keys (?) is always the true one.
@@ -51,19 +54,21 @@ public:
     RanksDock* ranks() { return m_ranks; }
     StatsDock* statistics() { return m_stats; }
     SearchBar* search() { return m_search; }
+    HitsDock* hits() { return m_hits; }
     Minimap* minimap() { return m_minimap; }
     const ReportPtr& report() const { return m_report; }
     // Sentences of the issues bar, the worst first.
     const QStringList& issues() const { return m_issues; }
     // The steps of the trace as intervals of the timeline's step rows; false: no such step.
     bool showStep(qint64 number);
-    QString shortcutList() const; // one "keys<tab>what" a line
+    CompareWindow* compareWith(const QString& other); // this trace is the base
 
 signals:
     void traceLoaded();
     void ranksAnswered(); // the step that was asked for is shown, or why not
 
 protected:
+    void changeEvent(QEvent* event) override;
     void closeEvent(QCloseEvent* event) override;
     bool focusNextPrevChild(bool next) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
@@ -71,8 +76,12 @@ protected:
 
 private:
     void makeActions();
-    QAction* addKey(
-        const QString& menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> run);
+    void makeFileActions();
+    void makeMoveActions();
+    void makeSelectActions();
+    void makeMarkActions();
+    void makeSearchActions();
+    void makePanelActions();
     void connectDocks();
     void connectSession();
     void addIssue(const QString& sentence, bool grave);
@@ -89,14 +98,18 @@ private:
     void chooseFolder();
     void addRecent();
     void fillRecent();
-    void showShortcuts();
+    void chooseOther(); // to compare with
+    void showHits(const QString& text, const SearchResult& result);
+    void showRule(const QString& id);
+    void paintIssuesBar();
     void openSource(const QString& file, qint64 line);
 
     QString m_rulesFolder;
     std::unique_ptr<TraceSession> m_session;
     ReportPtr m_report;
     QString m_failure;
-    QString m_path;
+    QStringList m_paths;
+    QString m_path; // the first of them
     QStringList m_issues;
     bool m_graveIssue = false;
     bool m_loaded = false;
@@ -112,6 +125,7 @@ private:
     StatsDock* m_stats;
     GraphDock* m_graph;
     RanksDock* m_ranks;
+    HitsDock* m_hits;
     QLabel* m_state; // in the status bar
     QMenu* m_recent = nullptr;
     QAction* m_animate = nullptr;

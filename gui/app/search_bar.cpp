@@ -6,6 +6,9 @@
 #include <QLabel>
 #include <QLineEdit>
 
+#include <limits>
+#include <utility>
+
 namespace gd::gui {
 
 SearchBar::SearchBar(QWidget* parent)
@@ -47,6 +50,7 @@ void SearchBar::setTrace(TimelineView* timeline, std::shared_ptr<const NameTable
     m_timeline = timeline;
     m_names = std::move(names);
     m_count->clear();
+    emit counted({}, {});
 }
 
 void SearchBar::focusText() {
@@ -65,28 +69,43 @@ void SearchBar::step(int direction) {
 
 // While the text is typed the search begins at the left edge of the view, afterwards at the selection.
 void SearchBar::start(int direction, bool fromSelection) {
+    look(m_timeline != nullptr ? m_timeline->layout().rows() : std::vector<RowPtr>(),
+        fromSelection && m_timeline != nullptr ? m_timeline->selectedEvent() : EventKey(),
+        m_timeline != nullptr ? m_timeline->scale().startNs : 0, direction,
+        [this](const SearchResult& result) {
+            m_count->setText(
+                result.hit ? tr("%1 of %2").arg(result.position).arg(result.count) : tr("no event"));
+            emit counted(m_text->text(), result);
+        });
+}
+
+void SearchBar::goTo(const RowPtr& row) {
+    look({row}, {}, std::numeric_limits<std::int64_t>::min(), 1, [](const SearchResult&) {});
+}
+
+void SearchBar::look(std::vector<RowPtr> rows, const EventKey& from, std::int64_t fromNs, int direction,
+    std::function<void(const SearchResult&)> tell) {
     *m_stop = true;
     m_pool.clear();
     m_count->clear();
-    if (m_timeline == nullptr || m_text->text().isEmpty())
+    if (m_timeline == nullptr || m_text->text().isEmpty()) {
+        emit counted({}, {});
         return;
+    }
     m_stop = std::make_shared<std::atomic<bool>>(false);
-    m_pool.start(
-        [this, rows = m_timeline->layout().rows(), names = m_names, text = m_text->text().toStdString(),
-            from = fromSelection ? m_timeline->selectedEvent() : EventKey(),
-            fromNs = m_timeline->scale().startNs, direction, stop = m_stop] {
-            const SearchResult result
-                = searchEvents(rows, namesWith(*names, text), from, fromNs, direction, *stop);
-            m_mail.post([this, result, stop] {
-                if (*stop)
-                    return;
-                m_count->setText(
-                    result.hit ? tr("%1 of %2").arg(result.position).arg(result.count) : tr("no event"));
-                if (result.hit)
-                    emit found(result.hit);
-                emit searched();
-            });
+    m_pool.start([this, rows = std::move(rows), names = m_names, text = m_text->text().toStdString(), from,
+                     fromNs, direction, stop = m_stop, tell = std::move(tell)] {
+        const SearchResult result
+            = searchEvents(rows, namesWith(*names, text), from, fromNs, direction, *stop);
+        m_mail.post([this, result, stop, tell] {
+            if (*stop)
+                return;
+            tell(result);
+            if (result.hit)
+                emit found(result.hit);
+            emit searched();
         });
+    });
 }
 
 bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
@@ -98,6 +117,10 @@ bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
         }
         if (watched == m_text && (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter)) {
             step(key->modifiers() & Qt::ShiftModifier ? -1 : 1);
+            return true;
+        }
+        if (watched == m_text && key->key() == Qt::Key_Down) {
+            emit hitsWanted();
             return true;
         }
     }

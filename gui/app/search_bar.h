@@ -9,15 +9,17 @@
 #include <QWidget>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <vector>
 
 class QLabel;
 class QLineEdit;
 
 namespace gd::gui {
 
-// Two fields: a text to look for in the names of events (Enter next, Shift+Enter before; counted by a
-// worker), and one that rows must have in their title to be shown. Escape leaves.
+// Two fields: a text to look for in the names of events (Enter next, Shift+Enter before, Down to the list of
+// hits by row; counted by a worker), and one that rows must have in their title to be shown. Escape leaves.
 class SearchBar : public QWidget {
     Q_OBJECT
 public:
@@ -29,6 +31,7 @@ public:
     void focusText();
     void focusRows();
     void step(int direction);
+    void goTo(const RowPtr& row); // to its first hit
     QLineEdit* text() const { return m_text; }
     QLineEdit* rows() const { return m_rows; }
 
@@ -38,12 +41,18 @@ signals:
     void rowWanted(); // Enter where rows are filtered: the first one that is left
     void left();
     void searched(); // a search ended, with or without a hit
+    // How much each row has, with the text; an empty text: nothing is looked for.
+    void counted(const QString& text, const gd::gui::SearchResult& result);
+    void hitsWanted(); // Down in the text: to the list of them
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void start(int direction, bool fromSelection);
+    // Searches in a worker; `tell` gets the result before found() and searched().
+    void look(std::vector<RowPtr> rows, const EventKey& from, std::int64_t fromNs, int direction,
+        std::function<void(const SearchResult&)> tell);
 
     QLineEdit* m_text;
     QLineEdit* m_rows;

@@ -12,6 +12,7 @@ class ChangeDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
     ChangeDelegate(const Theme* theme, QObject* parent);
+    void setTheme(const Theme* theme) { m_theme = theme; }
 
 protected:
     void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;

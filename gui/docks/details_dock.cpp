@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/docks/details_dock.h"
 
+#include "gui/docks/empty_text.h"
+
 #include <QDesktopServices>
 #include <QFileInfo>
 #include <QHeaderView>
@@ -12,7 +14,8 @@ namespace gd::gui {
 
 DetailsDock::DetailsDock(QWidget* parent)
     : QDockWidget(tr("Details"), parent)
-    , m_view(new QTableView(this)) {
+    , m_view(new QTableView(this))
+    , m_empty(new EmptyText(m_view)) {
     setObjectName(QStringLiteral("details"));
     m_view->setObjectName(QStringLiteral("detailsView"));
     m_view->setAccessibleName(tr("Details"));
@@ -27,18 +30,23 @@ DetailsDock::DetailsDock(QWidget* parent)
     m_view->horizontalHeader()->hide();
     m_view->horizontalHeader()->setStretchLastSection(true);
     setWidget(m_view);
+    setRows({});
     connect(m_view, &QTableView::activated, this, [this](const QModelIndex& index) {
         const DetailRow* row = m_model.row(index);
         if (row == nullptr)
             return;
         if (!row->file.empty())
             emit sourceWanted(QString::fromStdString(row->file), row->line);
+        else if (!row->rule.empty())
+            emit ruleWanted(QString::fromStdString(row->rule));
         else if (row->startNs >= 0)
             emit timeWanted(row->startNs, row->endNs);
     });
 }
 
 void DetailsDock::setRows(std::vector<DetailRow> rows) {
+    m_empty->say(
+        rows.empty() ? tr("Select an event on the timeline (J, K, . and ,) or a finding (N).") : QString());
     m_model.setRows(std::move(rows));
     m_view->resizeColumnToContents(0);
     m_view->resizeRowsToContents();

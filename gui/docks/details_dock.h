@@ -9,8 +9,10 @@ class QTableView;
 
 namespace gd::gui {
 
+class EmptyText;
+
 // What is known of the selected finding or event, one fact a line. Enter on a source line opens it in the
-// editor, on a time it goes there.
+// editor, on a time it goes there, on a rule it shows its page.
 class DetailsDock : public QDockWidget {
     Q_OBJECT
 public:
@@ -26,6 +28,7 @@ public:
 signals:
     void sourceWanted(const QString& file, qint64 line);
     void timeWanted(qint64 fromNs, qint64 toNs);
+    void ruleWanted(const QString& id);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -33,6 +36,7 @@ protected:
 private:
     DetailsModel m_model;
     QTableView* m_view;
+    EmptyText* m_empty;
 };
 
 // Opens a source line: $VISUAL or $EDITOR where it is one that is known to work without a terminal, else what

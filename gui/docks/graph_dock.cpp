@@ -34,6 +34,11 @@ GraphView::GraphView(const Theme* theme)
     setFocusPolicy(Qt::StrongFocus);
 }
 
+void GraphView::setTheme(const Theme& theme) {
+    m_theme = &theme;
+    update();
+}
+
 void GraphView::setGraph(GraphPtr graph) {
     m_graph = std::move(graph);
     m_selected = -1;
@@ -59,10 +64,20 @@ QRect GraphView::nodeRect(std::size_t node) const {
         kMargin + static_cast<int>(n.column) * height * 3 / 2, width, height};
 }
 
+QString GraphView::labelOf(const GraphDrawing::Node& node) {
+    if (node.members == 1)
+        return QString::fromStdString(node.name);
+    const QString count = tr("%n kernel(s)", nullptr, static_cast<int>(node.members));
+    const std::string& what = node.range.empty() ? node.name : node.range;
+    return node.range.empty() ? tr("%1 from %2 on").arg(count, QString::fromStdString(what))
+                              : tr("%1 in %2").arg(count, QString::fromStdString(what));
+}
+
 QString GraphView::nodeText(std::size_t node) const {
     const GraphDrawing::Node& n = m_graph->nodes[node];
-    QString text
-        = QStringLiteral("%1 (%2)").arg(QString::fromStdString(n.name), QString::fromStdString(n.type));
+    QString text = labelOf(n);
+    if (n.members == 1)
+        text += QStringLiteral(" (%1)").arg(QString::fromStdString(n.type));
     if (n.timeNs >= 0)
         text += tr(", %1 a replay").arg(QString::fromStdString(base::formatDuration(n.timeNs)));
     if (n.stream >= 0)
@@ -139,8 +154,7 @@ void GraphView::paintEvent(QPaintEvent* event) {
             painter.drawRoundedRect(box, 7, 7);
         painter.setPen(labelOn(fill));
         painter.drawText(box.adjusted(8, 0, -8, 0), Qt::AlignVCenter | Qt::AlignLeft,
-            fontMetrics().elidedText(
-                QString::fromStdString(node.name).left(200), Qt::ElideRight, box.width() - 16));
+            fontMetrics().elidedText(labelOf(node).left(200), Qt::ElideRight, box.width() - 16));
     }
 }
 

@@ -24,6 +24,7 @@ class GraphView : public QWidget {
 public:
     explicit GraphView(const Theme* theme);
 
+    void setTheme(const Theme& theme);
     void setGraph(GraphPtr graph); // null: none
     const GraphPtr& graph() const { return m_graph; }
     void select(std::size_t node);
@@ -42,6 +43,7 @@ protected:
 private:
     int nodeAt(const QPoint& position) const; // -1: none
     QString nodeText(std::size_t node) const;
+    static QString labelOf(const GraphDrawing::Node& node);
     void pick(std::size_t node);
 
     const Theme* m_theme;

@@ -66,10 +66,24 @@ void StatsDock::count(std::vector<RowPtr> rows, std::int64_t fromNs, std::int64_
             if (*stop)
                 return;
             m_model.setStats(std::move(stats), names);
-            showSummary();
+            showMoved();
             emit counted();
         });
     });
+}
+
+void StatsDock::setMoved(std::int64_t fromNs, std::int64_t toNs, const MovedBytes& bytes) {
+    m_movedFromNs = fromNs;
+    m_movedToNs = toNs;
+    m_moved = bytes;
+    showMoved();
+}
+
+void StatsDock::showMoved() {
+    const SelectionStats& stats = m_model.stats();
+    if (stats.fromNs == m_movedFromNs && stats.toNs == m_movedToNs)
+        m_model.setMoved(m_moved);
+    showSummary();
 }
 
 void StatsDock::clear() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/category.h"
 
+#include "analyzer/facts/names.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -15,10 +17,6 @@ bool holdsOneOf(std::string_view text, const std::array<std::string_view, N>& wo
         [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-constexpr std::array<std::string_view, 3> kComm = {"nccl", "allreduce", "all_reduce"};
-// Too common to look for inside of names.
-constexpr std::array<std::string_view, 7> kCommWhole
-    = {"send", "recv", "allgather", "reducescatter", "alltoall", "broadcast", "reduce"};
 constexpr std::array<std::string_view, 4> kAttention = {"flash", "fmha", "attention", "softmax"};
 constexpr std::array<std::string_view, 6> kGemm = {"gemm", "gemv", "cutlass", "nvjet", "matmul", "xmma"};
 
@@ -28,8 +26,7 @@ Category kernelCategory(std::string_view name) {
     std::string lower(name);
     std::transform(lower.begin(), lower.end(), lower.begin(),
         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (holdsOneOf(lower, kComm)
-        || std::find(kCommWhole.begin(), kCommWhole.end(), lower) != kCommWhole.end())
+    if (facts::isCommKernel(name))
         return Category::comm;
     if (holdsOneOf(lower, kAttention))
         return Category::attention;

@@ -276,7 +276,12 @@ std::vector<DetailRow> findingDetails(const rules::Finding& finding, const RowTi
         out.push_back({"with it", fmt::format("{}: {}", other.rule, other.message), {}, 0,
             other.startNs.value_or(-1), other.endNs.value_or(other.startNs.value_or(-1))});
     }
-    add("rule", fmt::format("graphdoctor rules show {}", finding.rule));
+    DetailRow page;
+    page.key = "rule";
+    page.value
+        = Words::fill(Words::tr("%1: Enter shows its page, as graphdoctor rules show does"), finding.rule);
+    page.rule = finding.rule;
+    out.push_back(std::move(page));
     return out;
 }
 

@@ -22,6 +22,7 @@ struct DetailRow {
     std::int64_t line = 0;
     std::int64_t startNs = -1; // evidence that lies at a time, -1: none
     std::int64_t endNs = -1;
+    std::string rule = {}; // whose page can be shown, empty: none
 };
 
 // "1.25 ms (1250000 ns)": adaptive unit and the exact number.

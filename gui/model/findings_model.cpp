@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/findings_model.h"
 
+#include "analyzer/base/short_list.h"
 #include "analyzer/base/time.h"
 #include "gui/model/words.h"
 
@@ -101,39 +102,83 @@ QVariant FindingsModel::findingText(const rules::Finding& finding, int column) c
     }
     case cost:
         return finding.costNs ? text(base::formatDuration(*finding.costNs)) : QStringLiteral("–");
+    case ranks: {
+        std::vector<std::int64_t> numbers;
+        for (const base::RankId rank : finding.ranks)
+            numbers.push_back(rank.value());
+        return numbers.empty() ? QStringLiteral("–") : text(base::shortList(numbers));
+    }
     default:
         return {};
     }
 }
 
+const rules::RuleOutcome* FindingsModel::rule(const QModelIndex& index) const {
+    const bool isRule = m_report && index.isValid() && index.internalId() != kTop
+        && static_cast<int>(index.internalId()) - 1 == findingCount();
+    return isRule ? m_notEvaluated[static_cast<std::size_t>(index.row())] : nullptr;
+}
+
+int FindingsModel::numberOf(const QModelIndex& index) const {
+    if (finding(index) == nullptr)
+        return -1;
+    return index.internalId() == kTop ? index.row() : static_cast<int>(index.internalId()) - 1;
+}
+
+std::optional<rules::Severity> FindingsModel::severityOf(const QModelIndex& index) const {
+    if (const rules::Finding* found = finding(index))
+        return found->severity;
+    if (const rules::RuleOutcome* outcome = rule(index))
+        return outcome->severity;
+    return std::nullopt;
+}
+
+QVariant FindingsModel::findingData(const rules::Finding& finding, int column, int role) const {
+    switch (role) {
+    case Qt::DisplayRole:
+        return findingText(finding, column);
+    case Qt::ToolTipRole:
+        return text(finding.message).toHtmlEscaped();
+    case Qt::AccessibleTextRole:
+        return QStringLiteral("%1 %2: %3. %4")
+            .arg(Words::tr(std::string(rules::name(finding.severity)).c_str()), text(finding.rule),
+                text(finding.title), text(finding.message));
+    case kSortRole:
+        return column == cost    ? QVariant(static_cast<qint64>(finding.costNs.value_or(-1)))
+            : column == severity ? QVariant(text(finding.rule))
+                                 : findingText(finding, column);
+    case kTextRole:
+        return QStringList{text(finding.rule), text(finding.title), text(finding.message),
+            findingText(finding, place).toString()}
+            .join(QLatin1Char('\n'));
+    default:
+        return {};
+    }
+}
+
+QVariant FindingsModel::ruleData(const rules::RuleOutcome& rule, int column, int role) const {
+    if (role == Qt::ToolTipRole)
+        return text(rule.reason).toHtmlEscaped();
+    if (role == kTextRole)
+        return QStringList{text(rule.id), text(rule.title), text(rule.reason)}.join(QLatin1Char('\n'));
+    if (role != Qt::DisplayRole && role != kSortRole)
+        return {};
+    if (column == severity)
+        return text(rule.id);
+    if (column == title)
+        return QStringLiteral("%1: %2").arg(text(rule.title), text(rule.reason));
+    return {};
+}
+
 QVariant FindingsModel::data(const QModelIndex& index, int role) const {
     if (!m_report || !index.isValid())
         return {};
-    if (const rules::Finding* found = finding(index)) {
-        if (role == Qt::DisplayRole)
-            return findingText(*found, index.column());
-        if (role == Qt::ToolTipRole)
-            return text(found->message).toHtmlEscaped();
-        if (role == Qt::AccessibleTextRole)
-            return QStringLiteral("%1 %2: %3. %4")
-                .arg(Words::tr(std::string(rules::name(found->severity)).c_str()), text(found->rule),
-                    text(found->title), text(found->message));
-        return {};
-    }
-    if (index.internalId() == kTop) {
-        if (role == Qt::DisplayRole && index.column() == title)
-            return tr("%n rule(s) not evaluated", nullptr, static_cast<int>(m_notEvaluated.size()));
-        return {};
-    }
-    const rules::RuleOutcome& rule = *m_notEvaluated[static_cast<std::size_t>(index.row())];
-    if (role == Qt::ToolTipRole)
-        return text(rule.reason).toHtmlEscaped();
-    if (role != Qt::DisplayRole)
-        return {};
-    if (index.column() == severity)
-        return text(rule.id);
-    if (index.column() == title)
-        return QStringLiteral("%1: %2").arg(text(rule.title), text(rule.reason));
+    if (const rules::Finding* found = finding(index))
+        return findingData(*found, index.column(), role);
+    if (const rules::RuleOutcome* outcome = rule(index))
+        return ruleData(*outcome, index.column(), role);
+    if (role == Qt::DisplayRole && index.column() == title)
+        return tr("%n rule(s) not evaluated", nullptr, static_cast<int>(m_notEvaluated.size()));
     return {};
 }
 
@@ -149,6 +194,8 @@ QVariant FindingsModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Source");
     case cost:
         return tr("Cost");
+    case ranks:
+        return tr("Ranks");
     default:
         return {};
     }

@@ -11,6 +11,9 @@
 namespace gd::gui {
 namespace {
 
+// Replays of other executables, or recorded as a whole, that are passed on the way to the next of the same.
+constexpr int kOtherReplays = 16;
+
 class FlowReader {
 public:
     FlowReader(Db& db, const TrackRow::Place& place, const report::CommMatches* matches)
@@ -91,6 +94,8 @@ private:
         GD_TRY_ASSIGN(const auto replay, m_rows.replayOfWork(*work));
         if (replay) {
             GD_TRY(addEdges(*work, *replay));
+            GD_TRY_ASSIGN(m_flow.sameBefore, sameIn(*work, *replay, -1));
+            GD_TRY_ASSIGN(m_flow.sameAfter, sameIn(*work, *replay, 1));
             add(m_flow.in, FlowKind::child, replay->end);
         } else {
             GD_TRY_ASSIGN(auto call, m_rows.callOf(work->end.process, work->correlation, work->end.startNs));
@@ -105,6 +110,25 @@ private:
             }
         }
         return addCollective(*work);
+    }
+
+    Result<std::optional<FlowEnd>> sameIn(
+        const FlowRows::Work& work, const FlowRows::Replay& from, int direction) {
+        FlowRows::Replay at = from;
+        for (int tries = 0; tries < kOtherReplays; ++tries) {
+            GD_TRY_ASSIGN(auto beside, m_rows.replayBeside(at, direction));
+            if (!beside)
+                break;
+            at = std::move(*beside);
+            if (at.exec != from.exec || !at.measured)
+                continue;
+            GD_TRY_ASSIGN(const auto all, m_rows.workOf(at.end.process, at.correlation, at.launchNs));
+            for (const FlowRows::Work& other : all) {
+                if (other.node == work.node)
+                    return std::optional(other.end);
+            }
+        }
+        return std::optional<FlowEnd>();
     }
 
     // Along the edges of the graph, over nodes that leave no trace on the device (events, host functions).
@@ -143,8 +167,11 @@ private:
     Result<void> addCollective(const FlowRows::Work& work) {
         if (m_matches == nullptr || work.end.place.table != "kernel")
             return {};
-        for (const std::size_t other :
-            m_matches->collective(m_matches->find(work.end.process, work.end.place.rowId))) {
+        const auto* const group
+            = m_matches->groupOf(m_matches->find(work.end.process, work.end.place.rowId, work.end.startNs));
+        if (group == nullptr)
+            return {};
+        for (const std::uint32_t other : group->kernels) {
             const report::CommKernel& kernel = m_matches->kernels()[other];
             if (kernel.process == work.end.process)
                 continue;
@@ -204,6 +231,11 @@ std::vector<DetailRow> flowDetails(const Flow& flow) {
             add(link, "other ranks");
             break;
         }
+    }
+    for (const auto& [key, end] : {std::pair("same kernel before", &flow.sameBefore),
+             std::pair("same kernel after", &flow.sameAfter)}) {
+        if (*end)
+            add({FlowKind::child, **end}, key);
     }
     if (flow.left > 0)
         out.push_back({"more", Words::fill(Words::tr("%1 links are not shown"), flow.left), {}, 0, -1, -1});

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analyzer/report/comm_matches.h"
+#include "analyzer/report/comm/matches.h"
 #include "gui/model/details.h"
 #include "gui/model/track_row.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct Flow {
     };
     std::vector<Link> in;
     std::vector<Link> out;
+    // The same node of the graph in the replays of its executable before and after; no arrow leads there.
+    std::optional<FlowEnd> sameBefore, sameAfter;
     std::size_t left = 0; // links beyond kMost
     std::vector<std::string> notes; // what was not found, and why
 };

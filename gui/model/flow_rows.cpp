@@ -36,7 +36,8 @@ const char* workSql(const std::string& table) {
 constexpr std::string_view kReplay
     = "SELECT r.replay_id, r.process_id, r.track_id, r.thread_id, r.correlation, r.launch_start_ns, "
       "r.launch_end_ns, r.start_ns, r.end_ns, coalesce((SELECT e.graph_name FROM exec_reuse AS e "
-      "WHERE e.process_id = r.process_id AND e.exec_id = r.exec_id), 'graph') FROM replay AS r WHERE ";
+      "WHERE e.process_id = r.process_id AND e.exec_id = r.exec_id), 'graph'), r.exec_id FROM replay AS r "
+      "WHERE ";
 
 } // namespace
 
@@ -138,6 +139,7 @@ Result<std::optional<FlowRows::Replay>> FlowRows::oneReplay(Statement& rows) {
     out.thread = rows.optionalInt64(3).value_or(-1);
     out.correlation = rows.optionalInt64(4).value_or(-1);
     out.launchNs = rows.int64(5);
+    out.exec = rows.optionalInt64(10).value_or(-1);
     return std::optional(std::move(out));
 }
 

@@ -15,6 +15,14 @@ public:
     explicit FlowRows(Db& db)
         : m_db(db) { }
 
+    struct Track {
+        std::string table;
+        std::int64_t id = 0, device = -1, stream = -1, thread = -1, first = 0, last = -1;
+    };
+    Result<std::vector<Track>> tracks(std::int64_t process);
+    // First rowid of the track that starts at or after a time; last + 1: none.
+    Result<std::int64_t> firstAt(const Track& track, std::int64_t timeNs);
+
     struct Call {
         FlowEnd end;
         std::int64_t correlation = -1; // -1: none, likewise below
@@ -27,6 +35,7 @@ public:
         std::int64_t thread = -1;
         std::int64_t correlation = -1;
         std::int64_t launchNs = 0;
+        std::int64_t exec = -1;
         bool measured = false; // false: end.startNs and end.endNs are those of the launch
     };
     struct Work { // a kernel, copy or fill
@@ -62,13 +71,6 @@ public:
     Result<std::vector<FlowEnd>> sameCommCall(std::int64_t rowId);
 
 private:
-    struct Track {
-        std::string table;
-        std::int64_t id = 0, device = -1, stream = -1, thread = -1, first = 0, last = -1;
-    };
-    Result<std::vector<Track>> tracks(std::int64_t process);
-    // First rowid of the track that starts at or after a time; last + 1: none.
-    Result<std::int64_t> firstAt(const Track& track, std::int64_t timeNs);
     Result<std::optional<Replay>> oneReplay(Statement& rows);
 
     Db& m_db;

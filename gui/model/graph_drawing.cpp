@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/graph_drawing.h"
 
+#include "gui/model/category.h"
 #include "gui/model/words.h"
 
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <numeric>
+#include <set>
+#include <utility>
 
 namespace gd::gui {
 namespace {
@@ -15,7 +19,7 @@ constexpr std::chrono::seconds kTimeLimit{5};
 
 Result<void> readNodes(Db& db, GraphDrawing& out, std::map<std::int64_t, std::size_t>& index) {
     GD_TRY_ASSIGN(auto rows,
-        db.prepare("SELECT node_id, type, coalesce(name, type), stream_id FROM graph_node "
+        db.prepare("SELECT node_id, type, coalesce(name, type), stream_id, range_path FROM graph_node "
                    "WHERE process_id = ? AND graph_id = ? ORDER BY node_id"));
     rows.bind(1, out.process);
     rows.bind(2, out.graph);
@@ -24,19 +28,37 @@ Result<void> readNodes(Db& db, GraphDrawing& out, std::map<std::int64_t, std::si
         GD_TRY_ASSIGN(const bool more, rows.step());
         if (!more)
             break;
-        if (++count > kMostGraphNodes)
+        if (++count > kMostGroupedNodes)
             continue;
         GraphDrawing::Node node;
         node.id = rows.int64(0);
         node.type = rows.text(1);
         node.name = rows.text(2);
         node.stream = rows.optionalInt64(3).value_or(-1);
+        node.range = rows.text(4);
         index[node.id] = out.nodes.size();
         out.nodes.push_back(std::move(node));
     }
-    if (count > kMostGraphNodes)
-        out.note = Words::fill(Words::tr("the first %1 of %2 nodes"), kMostGraphNodes, count);
+    if (count > kMostGroupedNodes)
+        out.note = Words::fill(Words::tr("the first %1 of %2 nodes"), kMostGroupedNodes, count);
     return {};
+}
+
+void addNote(GraphDrawing& drawing, const std::string& note) {
+    drawing.note += (drawing.note.empty() ? "" : "; ") + note;
+}
+
+// The first ones, where even the runs are too many.
+void cut(GraphDrawing& drawing) {
+    if (drawing.nodes.size() <= kMostGraphNodes)
+        return;
+    addNote(drawing,
+        Words::fill(Words::tr("the first %1 of %2 runs of nodes"), kMostGraphNodes, drawing.nodes.size()));
+    drawing.nodes.resize(kMostGraphNodes);
+    std::erase_if(drawing.edges,
+        [](const auto& edge) { return edge.first >= kMostGraphNodes || edge.second >= kMostGraphNodes; });
+    if (drawing.selected && *drawing.selected >= kMostGraphNodes)
+        drawing.selected.reset();
 }
 
 Result<void> readEdges(Db& db, GraphDrawing& out, const std::map<std::int64_t, std::size_t>& index) {
@@ -104,6 +126,57 @@ std::int64_t GraphDrawing::totalNs() const {
     for (const Node& node : nodes)
         sum += std::max<std::int64_t>(0, node.timeNs);
     return sum;
+}
+
+void groupRuns(GraphDrawing& drawing) {
+    const std::size_t count = drawing.nodes.size();
+    std::vector<std::size_t> in(count), out(count), head(count);
+    for (const auto& [from, to] : drawing.edges) {
+        ++out[from];
+        ++in[to];
+    }
+    std::iota(head.begin(), head.end(), std::size_t{0});
+    const auto headOf = [&head](std::size_t node) {
+        while (head[node] != node)
+            node = head[node] = head[head[node]];
+        return node;
+    };
+    const auto belongTogether = [&](const GraphDrawing::Node& a, const GraphDrawing::Node& b) {
+        const auto isPlain = [](const GraphDrawing::Node& node) {
+            return node.type == "kernel" && kernelCategory(node.name) != Category::comm;
+        };
+        return isPlain(a) && isPlain(b) && a.range == b.range && (!a.range.empty() || a.stream == b.stream);
+    };
+    for (const auto& [from, to] : drawing.edges) {
+        const bool alone = out[from] == 1 && in[to] == 1;
+        if (alone && from != to && belongTogether(drawing.nodes[from], drawing.nodes[to]))
+            head[std::max(headOf(from), headOf(to))] = std::min(headOf(from), headOf(to));
+    }
+    std::vector<std::size_t> place(count, count); // of heads among those that stay
+    std::vector<GraphDrawing::Node> nodes;
+    for (std::size_t i = 0; i < count; ++i) {
+        const GraphDrawing::Node& node = drawing.nodes[i];
+        const std::size_t first = headOf(i); // not after i
+        if (first == i) {
+            place[i] = nodes.size();
+            nodes.push_back(node);
+            continue;
+        }
+        place[i] = place[first];
+        GraphDrawing::Node& run = nodes[place[first]];
+        ++run.members;
+        if (node.timeNs >= 0)
+            run.timeNs = std::max<std::int64_t>(0, run.timeNs) + node.timeNs;
+    }
+    std::set<std::pair<std::size_t, std::size_t>> edges;
+    for (const auto& [from, to] : drawing.edges) {
+        if (place[from] != place[to])
+            edges.emplace(place[from], place[to]);
+    }
+    drawing.nodes = std::move(nodes);
+    drawing.edges.assign(edges.begin(), edges.end());
+    if (drawing.selected)
+        drawing.selected = place[*drawing.selected];
 }
 
 void arrangeGraph(GraphDrawing& drawing) {
@@ -199,12 +272,17 @@ Result<GraphDrawing> readGraphOf(Db& db, const std::string& table, std::int64_t 
     GD_TRY(readEdges(db, out, index));
     // Without times the shape still helps.
     if (!readTimes(db, out, index))
-        out.note += std::string(out.note.empty() ? "" : "; ")
-            + Words::fill(Words::tr("times of nodes are left out: the trace is too large"));
+        addNote(out, Words::fill(Words::tr("times of nodes are left out: the trace is too large")));
     if (const auto at = index.find(nodeId); at != index.end())
         out.selected = at->second;
     out.title = Words::fill(Words::tr("graph %1 of process %2: %3 nodes, %4 edges"), out.graph, out.process,
         out.nodes.size(), out.edges.size());
+    if (out.nodes.size() > kGroupedFrom) {
+        groupRuns(out);
+        addNote(out,
+            Words::fill(Words::tr("runs of kernels are drawn as one node: %1 are left"), out.nodes.size()));
+        cut(out);
+    }
     arrangeGraph(out);
     return out;
 }

@@ -24,6 +24,8 @@ struct GraphDrawing {
         std::size_t layer = 0;
         std::size_t column = 0; // in its layer, from 0
         bool critical = false; // on the path with the largest sum of times
+        std::string range; // enclosing NVTX ranges at its capture, empty: none
+        std::size_t members = 1; // of a run that is drawn as one node: how many; the rest is of its first
     };
     std::int64_t process = 0;
     std::int64_t graph = 0;
@@ -40,6 +42,13 @@ struct GraphDrawing {
 
 // More nodes than this are not drawn; the note says so.
 inline constexpr std::size_t kMostGraphNodes = 2000;
+// From this many on, runs of kernels are drawn as one node each, and up to kMostGroupedNodes are read for it.
+inline constexpr std::size_t kGroupedFrom = 500;
+inline constexpr std::size_t kMostGroupedNodes = 50'000;
+
+// Kernels that follow each other with nothing beside them become one node, as long as they are of one NVTX
+// range (without ranges: of one stream) and do not communicate. Times add up.
+void groupRuns(GraphDrawing& drawing);
 
 // Gives every node its layer (longest path from a source), its column and whether it is critical. Edges that
 // close a circle, which no graph can have, are dropped.

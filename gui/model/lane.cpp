@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kBlock = 16;
 constexpr std::size_t kFan = 8;
 constexpr std::int64_t kMostDuration = 0xffffffff;
+constexpr std::size_t kMergedRuns = 8;
 
 } // namespace
 
@@ -107,15 +108,27 @@ std::size_t Lane::bytes() const {
 
 void LaneBuilder::add(const Event& event) {
     if (!m_events.empty() && event.startNs < m_events.back().startNs)
-        m_sorted = false;
+        m_runs.push_back(m_events.size());
     m_events.push_back(event);
     m_events.back().durNs = std::max<std::int64_t>(0, event.durNs);
 }
 
+// Tables of one row are sorted each: merging them is cheaper than sorting all.
+void LaneBuilder::sort() {
+    const auto earlier = [](const Event& a, const Event& b) { return a.startNs < b.startNs; };
+    if (m_runs.size() > kMergedRuns) {
+        std::stable_sort(m_events.begin(), m_events.end(), earlier);
+        return;
+    }
+    const auto at = [this](std::size_t i) { return m_events.begin() + static_cast<std::ptrdiff_t>(i); };
+    for (std::size_t i = 0; i < m_runs.size(); ++i) {
+        const std::size_t end = i + 1 < m_runs.size() ? m_runs[i + 1] : m_events.size();
+        std::inplace_merge(m_events.begin(), at(m_runs[i]), at(end), earlier);
+    }
+}
+
 LaneBuilder::Built LaneBuilder::build() && {
-    if (!m_sorted)
-        std::stable_sort(m_events.begin(), m_events.end(),
-            [](const Event& a, const Event& b) { return a.startNs < b.startNs; });
+    sort();
 
     // First pass: lane of each event and sizes, so that no vector grows beyond what it holds.
     std::vector<std::int64_t> freeAt;

@@ -27,20 +27,25 @@ struct TraceInfo {
     std::int64_t startNs = 0; // of what the trace covers
     std::int64_t endNs = 1;
     std::vector<ProcessInfo> processes; // by rank, then id
+
+    // Of a process; of one that is not known that of the trace.
+    std::int64_t endOf(std::int64_t process) const;
 };
 
 Result<TraceInfo> readTraceInfo(Db& db, const std::string& path);
 
-// Reads the rows of an open trace, one by one, small tables first, and hands each out as soon as it is whole.
-// Belongs to the thread of the Db. A table that cannot be read, or lacks a column, becomes a note and the
-// others are read all the same.
+// Reads the rows of an open trace, small tables first, and hands each out as soon as it is whole, from any
+// thread but one at a time. Belongs to the thread of the Db. A table that cannot be read, or lacks a column,
+// becomes a note and the others are read all the same.
 struct TrackLoad {
     Db& db;
     const TraceInfo& info;
     NameTable& names; // filled
     std::function<void(RowPtr)> deliver;
     const std::atomic<bool>& stop; // true: returns soon, with what was delivered so far
-    std::vector<std::string> notes; // sentences for the issues bar
+    std::string file; // that `db` is of, for more threads that read; empty: only this one does
+    std::vector<std::string> notes; // what could not be drawn, sentences for the issues bar
+    std::vector<std::string> remarks; // what is not in the trace, and how to get it into the next one
     std::shared_ptr<const report::CommMatches> matches; // filled: communication kernels of all ranks
 };
 void loadTracks(TrackLoad& load);

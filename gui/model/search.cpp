@@ -45,6 +45,9 @@ SearchResult searchEvents(const std::vector<RowPtr>& rows, const std::vector<boo
     bool any = false;
     std::int64_t before = 0; // hits up to and including `here`
     for (std::size_t r = 0; r < rows.size(); ++r) {
+        if (rows[r]->kind == RowKind::comm)
+            continue;
+        const std::int64_t hitsBefore = out.count;
         for (std::size_t l = 0; l < rows[r]->lanes.size(); ++l) {
             const Lane& lane = *rows[r]->lanes[l];
             for (std::size_t i = 0; i < lane.size(); ++i) {
@@ -69,6 +72,8 @@ SearchResult searchEvents(const std::vector<RowPtr>& rows, const std::vector<boo
                 }
             }
         }
+        if (out.count > hitsBefore)
+            out.rows.push_back({rows[r], out.count - hitsBefore});
     }
     if (!any)
         return out;

@@ -22,6 +22,11 @@ struct SearchResult {
     EventKey hit; // none: no event has such a name
     std::int64_t count = 0; // of all rows
     std::int64_t position = 0; // of the hit among them in time, from 1
+    struct OfRow {
+        RowPtr row;
+        std::int64_t count = 0;
+    };
+    std::vector<OfRow> rows; // those with hits, in the order given
 };
 SearchResult searchEvents(const std::vector<RowPtr>& rows, const std::vector<bool>& marked,
     const EventKey& from, std::int64_t fromNs, int direction, const std::atomic<bool>& stop);

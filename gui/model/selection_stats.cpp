@@ -106,7 +106,7 @@ std::string rowKindName(RowKind kind) {
 }
 
 std::string statsCsv(const SelectionStats& stats, const NameTable& names) {
-    std::string out = "kind,name,count,sum_ns,median_ns,p99_ns\n";
+    std::string out = "kind,name,count,sum_ns,median_ns,p99_ns,moved_bytes\n";
     for (const NameStats& line : stats.names) {
         std::string quoted;
         for (const char c : names[line.name].text) {
@@ -114,8 +114,9 @@ std::string statsCsv(const SelectionStats& stats, const NameTable& names) {
             if (c == '"')
                 quoted += c;
         }
-        out += fmt::format("{},\"{}\",{},{},{},{}\n", rowKindName(line.kind), quoted, line.count, line.sumNs,
-            line.medianNs, line.p99Ns);
+        out += fmt::format("{},\"{}\",{},{},{},{},{}\n", rowKindName(line.kind), quoted, line.count,
+            line.sumNs, line.medianNs, line.p99Ns,
+            line.movedBytes < 0 ? "" : fmt::format("{}", line.movedBytes));
     }
     return out;
 }

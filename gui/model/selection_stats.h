@@ -19,6 +19,7 @@ struct NameStats {
     std::int64_t sumNs = 0; // of whole events, also where the area cuts them
     std::int64_t medianNs = 0;
     std::int64_t p99Ns = 0; // smallest duration that 99 % do not exceed
+    std::int64_t movedBytes = -1; // of copies and fills, -1: not known, or they move nothing
 };
 
 struct SelectionStats {

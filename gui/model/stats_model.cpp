@@ -4,6 +4,8 @@
 #include "analyzer/base/time.h"
 #include "gui/model/words.h"
 
+#include <algorithm>
+
 namespace gd::gui {
 namespace {
 
@@ -26,6 +28,15 @@ void StatsModel::setStats(SelectionStats stats, std::shared_ptr<const NameTable>
     endResetModel();
 }
 
+void StatsModel::setMoved(const MovedBytes& bytes) {
+    for (NameStats& line : m_stats.names) {
+        const auto at = line.kind == RowKind::stream ? bytes.find((*m_names)[line.name].text) : bytes.end();
+        line.movedBytes = at == bytes.end() ? -1 : at->second;
+    }
+    if (rowCount() > 0)
+        emit dataChanged(index(0, moved), index(rowCount() - 1, moved));
+}
+
 QString StatsModel::summary() const {
     const std::int64_t wall = m_stats.toNs - m_stats.fromNs;
     if (wall <= 0)
@@ -33,9 +44,13 @@ QString StatsModel::summary() const {
     if (m_stats.busyNs < 0)
         return tr("wall %1; device work was not recorded").arg(duration(wall));
     const double share = 100.0 * static_cast<double>(m_stats.busyNs) / static_cast<double>(wall);
-    return tr("wall %1, device busy %2 (%3 %), idle %4")
-        .arg(duration(wall), duration(m_stats.busyNs), QString::number(share, 'f', 1),
-            duration(wall - m_stats.busyNs));
+    const QString text = tr("wall %1, device busy %2 (%3 %), idle %4")
+                             .arg(duration(wall), duration(m_stats.busyNs), QString::number(share, 'f', 1),
+                                 duration(wall - m_stats.busyNs));
+    std::int64_t bytes = 0;
+    for (const NameStats& line : m_stats.names)
+        bytes += std::max<std::int64_t>(0, line.movedBytes);
+    return bytes == 0 ? text : tr("%1; moved %2").arg(text, QString::fromStdString(base::formatBytes(bytes)));
 }
 
 QString StatsModel::csv() const {
@@ -76,8 +91,13 @@ QVariant StatsModel::data(const QModelIndex& index, int role) const {
         return time(line.sumNs);
     case median:
         return time(line.medianNs);
-    default:
+    case p99:
         return time(line.p99Ns);
+    default:
+        if (role == Qt::UserRole)
+            return QVariant(static_cast<qlonglong>(line.movedBytes));
+        return line.movedBytes < 0 ? QStringLiteral("–")
+                                   : QString::fromStdString(base::formatBytes(line.movedBytes));
     }
 }
 
@@ -95,8 +115,10 @@ QVariant StatsModel::headerData(int section, Qt::Orientation orientation, int ro
         return tr("Sum");
     case median:
         return tr("Median");
-    default:
+    case p99:
         return tr("p99");
+    default:
+        return tr("Moved");
     }
 }
 

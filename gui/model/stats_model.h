@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/moved.h"
 #include "gui/model/selection_stats.h"
 
 #include <QAbstractTableModel>
@@ -13,12 +14,14 @@ namespace gd::gui {
 class StatsModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { kind, name, count, sum, median, p99, kColumns };
+    enum Column { kind, name, count, sum, median, p99, moved, kColumns };
 
     using QAbstractTableModel::QAbstractTableModel;
     void setStats(SelectionStats stats, std::shared_ptr<const NameTable> names);
+    // Of the same area: what is known only from the trace's file.
+    void setMoved(const MovedBytes& bytes);
     const SelectionStats& stats() const { return m_stats; }
-    // "wall 3.1 ms, busy 1.2 ms (39 %), idle 1.9 ms"; empty without an area.
+    // "wall 3.1 ms, device busy 1.2 ms (39 %), idle 1.9 ms; moved 4.00 MiB"; empty without an area.
     QString summary() const;
     QString csv() const;
 

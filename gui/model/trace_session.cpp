@@ -16,6 +16,7 @@ namespace gd::gui {
 namespace {
 
 constexpr std::chrono::seconds kFlowLimit{2};
+constexpr std::chrono::seconds kMovedLimit{5};
 
 } // namespace
 
@@ -116,11 +117,14 @@ void TraceSession::load(const std::vector<std::string>& paths) {
     Db& db = m_work->trace->db();
     post([this, copy = *info] { emit opened(copy); });
     TrackLoad tracks{db, *info, *m_names,
-        [this](RowPtr row) { post([this, row = std::move(row)] { emit rowLoaded(row); }); }, m_stop, {}, {}};
+        [this](RowPtr row) { post([this, row = std::move(row)] { emit rowLoaded(row); }); }, m_stop,
+        m_work->trace->path().string(), {}, {}, {}};
     loadTracks(tracks);
     m_work->matches = tracks.matches;
     for (const std::string& note : tracks.notes)
         post([this, text = QString::fromStdString(note)] { emit noted(text); });
+    for (const std::string& remark : tracks.remarks)
+        post([this, text = QString::fromStdString(remark)] { emit remarked(text); });
     post([this] { emit tracksLoaded(); });
     listSteps(db);
     if (!m_stop && m_findings)
@@ -182,12 +186,17 @@ void TraceSession::judge(const std::string& path) {
     auto judged = std::make_shared<Judgement>();
     judged->report = std::move(report).value();
     judged->evidence = evidenceTimes(m_work->trace->db(), judged->report.findings);
+    for (const rules::RuleFile& rule : m_work->rules->rules)
+        judged->rulePages[rule.id] = rule.text;
     post([this, shared = ReportPtr(std::move(judged))] { emit reportReady(shared); });
 }
 
+// What was asked for before another event is nobody's question any more: arrow keys held down ask for dozens.
 void TraceSession::requestDetails(const EventKey& event) {
-    m_thread.start([this, event] {
-        if (m_stop || !m_work->trace)
+    const std::uint64_t request = ++m_detailsRequest;
+    const auto isWanted = [this, request] { return !m_stop && m_work->trace && request == m_detailsRequest; };
+    m_thread.start([this, event, isWanted] {
+        if (!isWanted())
             return;
         const TrackRow::Place place = event.row->place(event.in().row(event.index));
         auto rows
@@ -196,9 +205,14 @@ void TraceSession::requestDetails(const EventKey& event) {
         if (rows)
             out = std::move(rows).value();
         else
-            out.push_back({"not shown", rows.error().message, {}, 0, -1, -1});
+            out.push_back({"not shown", rows.error().message, {}, 0, -1, -1, {}});
         post([this, event, out = std::move(out)] { emit detailsReady(event, out); });
+    });
+    m_thread.start([this, event, isWanted] {
+        if (!isWanted())
+            return;
         // A flow that takes longer than a look is worth is left out: it is no loss of data.
+        const TrackRow::Place place = event.row->place(event.in().row(event.index));
         const base::TimeLimitScope limit(m_work->trace->db(), kFlowLimit);
         auto flow = readFlow(m_work->trace->db(), place, m_work->matches.get());
         Flow links;
@@ -207,6 +221,19 @@ void TraceSession::requestDetails(const EventKey& event) {
         else
             links.notes.push_back(flow.error().message);
         post([this, event, links = std::move(links)] { emit flowReady(event, links); });
+    });
+}
+
+void TraceSession::requestMoved(std::int64_t fromNs, std::int64_t toNs) {
+    m_thread.start([this, fromNs, toNs, request = ++m_movedRequest] {
+        if (m_stop || !m_work->trace || request != m_movedRequest)
+            return;
+        const base::TimeLimitScope limit(m_work->trace->db(), kMovedLimit);
+        auto bytes = movedBytes(m_work->trace->db(), fromNs, toNs);
+        if (bytes) // else they are not shown
+            post([this, fromNs, toNs, moved = std::move(bytes).value()] {
+                emit movedReady(fromNs, toNs, moved);
+            });
     });
 }
 

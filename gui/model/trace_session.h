@@ -9,6 +9,7 @@
 #include "gui/model/graph_drawing.h"
 #include "gui/model/load_tracks.h"
 #include "gui/model/mailbox.h"
+#include "gui/model/moved.h"
 #include "gui/model/name_table.h"
 #include "gui/model/ranks_model.h"
 #include "gui/model/workers.h"
@@ -19,6 +20,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,10 +28,11 @@
 
 namespace gd::gui {
 
-// What the analyzer says of a trace, with the times of the rows that it names.
+// What the analyzer says of a trace, with the times of the rows that it names and the rules' files as texts.
 struct Judgement {
     report::Report report;
     RowTimes evidence;
+    std::map<std::string, std::string> rulePages; // by id
 };
 using ReportPtr = std::shared_ptr<const Judgement>;
 
@@ -54,8 +57,11 @@ public:
     void open(const QString& path) { openJob({path}); }
     // Traces of several hosts or ranks of one job, shown as one; what they leave open is told by remarked().
     void openJob(const QStringList& paths);
-    // Answered by detailsReady() and flowReady() with the same key.
+    // Answered by detailsReady() and flowReady() with the same key, unless another was asked for meanwhile.
     void requestDetails(const EventKey& event);
+
+    // Bytes moved in an area; answered by movedReady(), unless another was asked for meanwhile.
+    void requestMoved(std::int64_t fromNs, std::int64_t toNs);
 
     // Answered by graphReady() or graphRefused().
     void requestGraph(const EventKey& event);
@@ -80,6 +86,7 @@ signals:
     void noted(const QString& sentence); // what could not be shown, while the rest goes on
     void failed(const QString& sentence); // nothing more follows but finished()
     void finished(); // everything that open() starts is done
+    void movedReady(qint64 fromNs, qint64 toNs, const gd::gui::MovedBytes& bytes);
     void graphReady(const std::shared_ptr<const gd::gui::GraphDrawing>& graph);
     void graphRefused(const QString& sentence);
     void nodeFound(qint64 kernel, qint64 startNs);
@@ -105,7 +112,7 @@ private:
     std::shared_ptr<NameTable> m_names;
     std::unique_ptr<Work> m_work;
     std::atomic<bool> m_stop = false;
-    std::atomic<std::uint64_t> m_ranksRequest = 0; // the newest
+    std::atomic<std::uint64_t> m_ranksRequest = 0, m_detailsRequest = 0, m_movedRequest = 0; // the newest
     Mailbox m_mail;
     Workers m_thread{1};
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analyzer/report/comm_matches.h"
+#include "analyzer/report/comm/matches.h"
 #include "gui/model/lane.h"
 #include "gui/model/lod.h"
 

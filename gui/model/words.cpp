@@ -86,6 +86,8 @@ namespace {
     QT_TRANSLATE_NOOP("gd::gui::Words", "result"),
     QT_TRANSLATE_NOOP("gd::gui::Words", "row"),
     QT_TRANSLATE_NOOP("gd::gui::Words", "rule"),
+    QT_TRANSLATE_NOOP("gd::gui::Words", "same kernel after"),
+    QT_TRANSLATE_NOOP("gd::gui::Words", "same kernel before"),
     QT_TRANSLATE_NOOP("gd::gui::Words", "same step"),
     QT_TRANSLATE_NOOP("gd::gui::Words", "sequence"),
     QT_TRANSLATE_NOOP("gd::gui::Words", "severity"),

@@ -102,24 +102,32 @@ StripStore::~StripStore() {
 
 void StripStore::request(const std::vector<Wish>& rows, const TimeScale& scale, int width,
     std::shared_ptr<const NameTable> names, const Theme& theme) {
-    const int generation = ++*m_generation;
-    m_pool.clear();
-    m_pending = static_cast<int>(rows.size());
+    if (scale != m_scale || width != m_width || &theme != m_theme) {
+        ++*m_generation;
+        m_pool.clear();
+        m_inWork.clear();
+        m_scale = scale;
+        m_width = width;
+        m_theme = &theme;
+    }
     const TimeScale wide = scale.panned(-width);
     for (const Wish& wish : rows) {
-        m_pool.start([this, wish, wide, width, names, &theme, generation, current = m_generation] {
+        if (!m_inWork.emplace(wish.row.get(), wish.height).second)
+            continue;
+        m_pool.start([this, wish, wide, width, names, &theme, generation = m_generation->load(),
+                         current = m_generation] {
             if (*current != generation)
                 return;
             Strip strip = drawStrip(*wish.row, *names, theme, wide, 3 * width, wish.height);
             if (*current != generation)
                 return;
-            m_mail.post([this, row = wish.row, strip = std::move(strip), generation]() mutable {
+            m_mail.post([this, wish, strip = std::move(strip), generation]() mutable {
                 if (*m_generation != generation)
                     return;
-                --m_pending;
+                m_inWork.erase({wish.row.get(), wish.height});
                 ++m_made;
-                const TrackRow* key = row.get();
-                m_strips.insert_or_assign(key, std::make_pair(std::move(row), std::move(strip)));
+                const TrackRow* key = wish.row.get();
+                m_strips.insert_or_assign(key, std::make_pair(std::move(wish.row), std::move(strip)));
                 emit changed();
             });
         });
@@ -139,7 +147,7 @@ bool StripStore::covers(const Strip& strip, const TimeScale& scale, int width) {
 void StripStore::clear() {
     ++*m_generation;
     m_pool.clear();
-    m_pending = 0;
+    m_inWork.clear();
     m_strips.clear();
 }
 

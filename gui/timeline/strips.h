@@ -12,7 +12,9 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace gd::gui {
@@ -29,8 +31,8 @@ struct Strip {
 Strip drawStrip(const TrackRow& row, const NameTable& names, const Theme& theme, const TimeScale& scale,
     int width, int height);
 
-// Strips of rows, made by a thread pool. Asking again drops what has not begun; what is finished replaces the
-// older strip of its row. A changed() follows each finished strip.
+// Strips of rows, made by a thread pool. Asking for another scale drops what has not begun; what is finished
+// replaces the older strip of its row. A changed() follows each finished strip.
 class StripStore : public QObject {
     Q_OBJECT
 public:
@@ -41,14 +43,15 @@ public:
         RowPtr row;
         int height = 1; // device pixels, for memory rows
     };
-    // Makes strips for these rows with `scale` (of a device pixel) that cover three times `width`.
+    // Makes strips for these rows with `scale` (of a device pixel) that cover three times `width`. Rows that
+    // are in work at this scale already are not begun again: rows arrive one by one while a trace is read.
     void request(const std::vector<Wish>& rows, const TimeScale& scale, int width,
         std::shared_ptr<const NameTable> names, const Theme& theme);
     // The newest strip of a row; null: none yet.
     const Strip* find(const TrackRow* row) const;
     // Whether it shows all of [0, width) at this scale as it is.
     static bool covers(const Strip& strip, const TimeScale& scale, int width);
-    bool idle() const { return m_pending == 0; }
+    bool idle() const { return m_inWork.empty(); }
     int made() const { return m_made; } // strips so far: panning inside the fetched span makes none
     void clear();
     void waitForDone(); // and takes what was made
@@ -61,7 +64,10 @@ private:
     Workers m_pool{Workers::cores()};
     std::unordered_map<const TrackRow*, std::pair<RowPtr, Strip>> m_strips;
     std::shared_ptr<std::atomic<int>> m_generation;
-    int m_pending = 0;
+    TimeScale m_scale; // of what is in work
+    int m_width = 0;
+    const Theme* m_theme = nullptr;
+    std::set<std::pair<const TrackRow*, int>> m_inWork; // with their height
     int m_made = 0;
 };
 

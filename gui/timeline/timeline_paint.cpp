@@ -4,6 +4,7 @@
 #include "gui/timeline/ruler.h"
 #include "gui/timeline/timeline_view.h"
 
+#include <QLocale>
 #include <QPainter>
 #include <QPainterPath>
 #include <QScrollBar>
@@ -22,7 +23,8 @@ constexpr int kMostLabels = 4000; // kept
 std::int64_t waitEnd(const TrackRow& row, const Lane& lane, std::size_t i) {
     if (!row.matches)
         return -1;
-    return row.matches->waitsUntilNs(row.matches->find(row.process, row.place(lane.row(i)).rowId));
+    return row.matches->waitsUntilNs(
+        row.matches->find(row.process, row.place(lane.row(i)).rowId, lane.start(i)));
 }
 
 } // namespace
@@ -217,6 +219,20 @@ void TimelineView::paintLabels(QPainter& painter, const RowLayout::Line& line, c
     }
 }
 
+// At the right end of a row's title; returns the width that it takes.
+int TimelineView::paintHitCount(QPainter& painter, const QRect& box, std::int64_t count) {
+    const QString text = QLocale::c().toString(static_cast<qlonglong>(count));
+    const int width = fontMetrics().horizontalAdvance(text) + 10;
+    const int height = std::min(fontMetrics().height(), box.height() - 2);
+    const QRect plate(box.right() - width - 3, box.center().y() - height / 2, width, height);
+    painter.setBrush(m_theme->area);
+    painter.setPen(Qt::NoPen);
+    painter.drawRoundedRect(plate, height / 2.0, height / 2.0);
+    painter.setPen(labelOn(m_theme->area));
+    painter.drawText(plate, Qt::AlignCenter, text);
+    return width + 4;
+}
+
 void TimelineView::paintHeader(QPainter& painter, const RowLayout::Line& line, int y, bool current) {
     const QRect box(0, y, plotLeft(), line.height);
     painter.fillRect(box, m_theme->header);
@@ -235,10 +251,14 @@ void TimelineView::paintHeader(QPainter& painter, const RowLayout::Line& line, i
             m_layout.isCollapsed(line.process) ? QStringLiteral("▸") : QStringLiteral("▾"),
             m_layout.heading(line.process));
     }
+    int free = box.width() - 14;
+    if (const auto hits = line.row ? m_hits.find(line.row.get()) : m_hits.end(); hits != m_hits.end())
+        free -= paintHitCount(painter, box, hits->second);
     painter.setFont(font);
+    painter.setPen(m_theme->text);
     const QFontMetrics metrics(font);
     painter.drawText(box.adjusted(8, 0, -6, 0), Qt::AlignVCenter | Qt::AlignLeft,
-        metrics.elidedText(text, Qt::ElideMiddle, box.width() - 14));
+        metrics.elidedText(text, Qt::ElideMiddle, free));
     painter.setFont(this->font());
     painter.fillRect(QRect(0, y + line.height - 1, plotLeft(), 1), m_theme->grid);
 }

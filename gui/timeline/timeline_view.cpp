@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/timeline/timeline_view.h"
 
-#include "analyzer/base/time.h"
 #include "gui/timeline/timeline_accessible.h"
 
-#include <QAccessible>
 #include <QCoreApplication>
 #include <QScrollBar>
 
@@ -48,6 +46,7 @@ void TimelineView::setTrace(const TraceInfo& info, std::shared_ptr<const NameTab
     m_strips.clear();
     m_layout.clear();
     m_labels.clear();
+    m_hits.clear();
     m_history.clear();
     m_selected = {};
     forgetFlow();
@@ -90,8 +89,15 @@ void TimelineView::setFilter(const QString& text) {
     rearrange();
 }
 
+void TimelineView::setHits(const std::vector<SearchResult::OfRow>& hits) {
+    m_hits.clear();
+    for (const SearchResult::OfRow& of : hits)
+        m_hits[of.row.get()] = of.count;
+    viewport()->update();
+}
+
 int TimelineView::plotLeft() const {
-    return fontMetrics().averageCharWidth() * 32;
+    return fontMetrics().averageCharWidth() * 40;
 }
 
 int TimelineView::plotWidth() const {
@@ -284,15 +290,11 @@ void TimelineView::stepEvent(int direction) {
 void TimelineView::stepRow(int direction) {
     const auto& lines = m_layout.lines();
     const int count = static_cast<int>(lines.size());
-    int line = m_currentLine < 0 ? 0 : m_currentLine + direction;
-    const int step = direction < 0 ? -1 : 1;
-    while (line >= 0 && line < count && lines[static_cast<std::size_t>(line)].row
-        && lines[static_cast<std::size_t>(line)].row->lanes.empty())
-        line += step;
+    const int line = m_currentLine < 0 ? 0 : m_currentLine + direction;
     if (line < 0 || line >= count)
         return;
     const RowPtr& row = lines[static_cast<std::size_t>(line)].row;
-    if (!row) {
+    if (!row || row->lanes.empty()) { // a heading, or a curve
         m_selected = {};
         forgetFlow();
         m_currentLine = line;
@@ -435,60 +437,6 @@ void TimelineView::ensureVisible(int line) {
         bar->setValue(first);
     else if (at.y + at.height > bar->value() + bar->pageStep())
         bar->setValue(std::min(first, at.y + at.height - bar->pageStep()));
-}
-
-QString TimelineView::eventText(const EventKey& event) const {
-    return tr("%1, %2, from %3 for %4")
-        .arg(QString::fromStdString((*m_names)[event.name()].text), QString::fromStdString(event.row->title),
-            QString::fromStdString(formatTime(event.startNs(), 1000)),
-            QString::fromStdString(base::formatDuration(event.endNs() - event.startNs())));
-}
-
-QString TimelineView::selectionText() const {
-    return m_selected ? eventText(m_selected) : QString();
-}
-
-QString TimelineView::lineText(int index) const {
-    const RowLayout::Line& line = m_layout.lines()[static_cast<std::size_t>(index)];
-    if (!line.row)
-        return m_layout.isCollapsed(line.process) ? tr("%1, collapsed").arg(m_layout.heading(line.process))
-                                                  : m_layout.heading(line.process);
-    const QString title = QString::fromStdString(line.row->title);
-    if (line.row->curve)
-        return tr("%1, most %2")
-            .arg(title, QString::fromStdString(base::formatBytes(line.row->curve->maximum())));
-    std::int64_t from = line.row->lanes.front()->start(0);
-    std::int64_t to = from;
-    for (const auto& lane : line.row->lanes) {
-        from = std::min(from, lane->start(0));
-        to = std::max(to, lane->end(lane->size() - 1));
-    }
-    return tr("%1, %n event(s) from %2 for %3", nullptr, static_cast<int>(line.row->events()))
-        .arg(title, QString::fromStdString(formatTime(from, 1000)),
-            QString::fromStdString(base::formatDuration(to - from)));
-}
-
-QRect TimelineView::placeOf(int index) const {
-    if (index < 0)
-        return rectOf(m_selected).value_or(QRectF()).toAlignedRect() & viewport()->rect();
-    const RowLayout::Line& line = m_layout.lines()[static_cast<std::size_t>(index)];
-    return QRect(0, lineTop(line), viewport()->width(), line.height);
-}
-
-// Tells a screen reader what is selected now.
-void TimelineView::describeSelection() {
-    QString text = selectionText();
-    if (text.isEmpty() && m_currentLine >= 0)
-        text = lineText(m_currentLine);
-    setAccessibleDescription(text);
-    QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
-    QAccessible::updateAccessibility(&changed);
-    const int focused = m_selected ? static_cast<int>(m_layout.lines().size()) : m_currentLine;
-    if (!hasFocus() || focused < 0 || !QAccessible::isActive())
-        return;
-    QAccessibleEvent moved(this, QAccessible::Focus);
-    moved.setChild(focused);
-    QAccessible::updateAccessibility(&moved);
 }
 
 } // namespace gd::gui

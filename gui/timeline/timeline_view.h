@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gui/model/flow.h"
+#include "gui/model/search.h"
 #include "gui/model/trace_session.h"
 #include "gui/model/view_state.h"
 #include "gui/timeline/row_layout.h"
@@ -12,7 +13,9 @@
 #include <QStaticText>
 #include <QVariantAnimation>
 
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,8 @@ public:
     // What the selected event hangs together with; drawn as arrows where both ends are on rows.
     void setFlow(const gd::gui::Flow& flow);
     void setFilter(const QString& text);
+    // How many hits of a search each row has: stands at the end of its title.
+    void setHits(const std::vector<gd::gui::SearchResult::OfRow>& hits);
 
     // Zooming and jumping move there in a moment instead of at once.
     void setAnimated(bool animated) { m_animated = animated; }
@@ -66,6 +71,7 @@ public:
     // What a screen reader says of a line and of the selected event: name, times, duration.
     QString lineText(int line) const;
     QString selectionText() const;
+    const std::string& nameOf(std::uint32_t id) const { return (*m_names)[id].text; } // of events
     QRect placeOf(int line) const; // in the viewport; -1: of the selected event
     // The event under a position of the viewport.
     EventKey itemAt(const QPoint& position) const;
@@ -141,6 +147,7 @@ private:
     void paintLane(QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y);
     void paintLabels(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     void paintHatch(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
+    int paintHitCount(QPainter& painter, const QRect& box, std::int64_t count);
     void paintHeader(QPainter& painter, const RowLayout::Line& line, int y, bool current);
     void paintFindings(QPainter& painter);
     void paintSelection(QPainter& painter);
@@ -182,6 +189,7 @@ private:
     TimeScale m_dragScale;
     std::int64_t m_dragNs = 0;
     bool m_moved = false;
+    std::map<const TrackRow*, std::int64_t> m_hits;
     QHash<quint64, QStaticText> m_labels; // by name and width in steps of 8 px
 };
 

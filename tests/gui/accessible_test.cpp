@@ -72,8 +72,9 @@ TEST_F(Spoken, TabGoesThroughThePanels) {
             seen.push_back(name.toStdString());
         key(Qt::Key_Tab);
     } while (window.focusWidget() != view && seen.size() < 20);
-    EXPECT_THAT(
-        seen, testing::ElementsAre("timeline", "findingsView", "detailsView", "searchText", "searchRows"));
+    EXPECT_THAT(seen,
+        testing::ElementsAre("timeline", "findingsFilter", "findingsSeverity", "findingsOrder",
+            "findingsView", "detailsView", "searchText", "searchRows"));
     EXPECT_EQ(window.focusWidget(), view);
 }
 

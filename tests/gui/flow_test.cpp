@@ -56,6 +56,25 @@ TEST_F(FlowWalk, BracketsLeadFromTheLaunchOverTheReplayAlongTheGraphAndBack) {
     EXPECT_TRUE(step(Qt::Key_BracketLeft, "replay 1 of 1")) << selected();
 }
 
+TEST_F(FlowWalk, ANodesKernelNamesItselfInTheReplaysBeforeAndAfter) {
+    open("h200-trace-nccl-pair");
+    DetailsModel& details = window.details()->model();
+    const auto startOf = [&](const char* key) {
+        const int row = details.find(key);
+        return row < 0 ? -1 : details.row(details.index(row, 1))->startNs;
+    };
+    select(1, "kernel", 5, 1'230'303'386); // of the first replay
+    ASSERT_TRUE(QTest::qWaitFor([&] { return startOf("same kernel after") >= 0; }, 10'000));
+    EXPECT_EQ(startOf("same kernel before"), -1);
+    const std::int64_t second = startOf("same kernel after");
+    EXPECT_GT(second, 1'230'303'386);
+    // From there back again.
+    const RowPtr row = view->selectedEvent().row;
+    const Lane& lane = *row->lanes[0];
+    view->selectEvent({row, 0, lane.lowerBound(second)});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return startOf("same kernel before") == 1'230'303'386; }, 10'000));
+}
+
 TEST_F(FlowWalk, AnEagerKernelComesFromItsCallAndLeadsToTheNextOnItsStream) {
     open("h200-trace-nccl-pair");
     select(1, "kernel", 5, 1'230'303'386); // of a graph: no call of its own

@@ -81,7 +81,7 @@ TEST_F(Program, WhatCannotBeShownIsOneSentenceAndItsStatus) {
     for (const auto& [arguments, status, word] : std::vector<std::tuple<std::string, int, std::string>>{
              {"/nowhere.gdt --screenshot " + picture, 3, "/nowhere.gdt"},
              {cut + " --screenshot " + picture, 3, "cut.gdt"},
-             {trace + " --screenshot /nowhere/x.png", 3, "/nowhere/x.png"},
+             {trace + " --screenshot /nowhere/x.png", 3, "/nowhere/x.png cannot be written: No such file"},
              {trace + " --screenshot " + picture + " --view finding:99", 2, "finding:99"},
              {trace + " --screenshot " + picture + " --view step:9999", 2, "step:9999"},
              {trace + " --screenshot " + picture + " --view never", 2, "never"},
@@ -101,6 +101,15 @@ TEST_F(Program, WhatCannotBeShownIsOneSentenceAndItsStatus) {
     EXPECT_EQ(noPlugin.status, 3) << noPlugin.text;
     EXPECT_THAT(noPlugin.text, testing::HasSubstr("platform plugin"));
     EXPECT_THAT(noPlugin.text, testing::Not(testing::HasSubstr("--screenshot")));
+}
+
+// A limit on the size of files stands for a full disk: writing ends in the same place, with an errno.
+TEST_F(Program, APictureThatDoesNotFitNamesTheReasonAndLeavesNothing) {
+    const End end
+        = run("sh -c 'trap \"\" XFSZ; ulimit -f 1; exec " + view(trace + " --screenshot " + picture + "'"));
+    EXPECT_EQ(end.status, 3) << end.text;
+    EXPECT_THAT(end.text, testing::HasSubstr(picture + " cannot be written: File too large"));
+    EXPECT_FALSE(std::filesystem::exists(picture));
 }
 
 TEST_F(Program, WithoutTheViewerThePackageIsNamed) {

@@ -110,7 +110,7 @@ TEST(SelectionStats, CsvQuotesNames) {
     row.lanes = std::move(builder).build().lanes;
     const auto stats = selectionStats({std::make_shared<const TrackRow>(std::move(row))}, 0, 1000, kGo);
     EXPECT_EQ(statsCsv(stats, world.names),
-        "kind,name,count,sum_ns,median_ns,p99_ns\ndevice,\"f<\"\"a\"\", b>\",1,100,100,100\n");
+        "kind,name,count,sum_ns,median_ns,p99_ns,moved_bytes\ndevice,\"f<\"\"a\"\", b>\",1,100,100,100,\n");
 }
 
 TEST(Search, WalksEveryHitInOrderOfTimeBothWaysAndGoesRound) {

@@ -4,11 +4,8 @@
 #include "tests/gui/window_fixture.h"
 
 #include <QAbstractItemModelTester>
-#include <QDropEvent>
 #include <QElapsedTimer>
 #include <QLabel>
-#include <QMenu>
-#include <QMimeData>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -204,7 +201,8 @@ TEST_F(Window, AGapIsHatchedBackgroundAndTheFindingHasItsMarker) {
 }
 
 TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
-    open("h200-trace-sync-broken");
+    const QString path = files.fixture("h200-trace-sync-broken");
+    openPath(path);
     QSignalSpy counted(window.statistics(), &StatsDock::counted);
     view->setArea(view->info().startNs, view->info().endNs);
     ASSERT_TRUE(counted.count() == 1 || counted.wait(10'000));
@@ -228,6 +226,22 @@ TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
         window.statistics()->model().csv().toStdString(), testing::StartsWith("kind,name,count,sum_ns"));
     QAbstractItemModelTester tester(
         &window.statistics()->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+    // Bytes of copies and fills, as the tables have them.
+    auto trace = gd::Db::openReadOnly(path.toStdString()).value();
+    std::map<std::string, std::int64_t> moved;
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.statistics()->model().summary().contains(QStringLiteral("moved")); }, 10'000));
+    for (const NameStats& line : window.statistics()->model().stats().names) {
+        if (line.movedBytes >= 0)
+            moved[view->nameOf(line.name)] = line.movedBytes;
+    }
+    std::int64_t sum = 0;
+    for (const auto& [name, bytes] : moved)
+        sum += bytes;
+    EXPECT_GE(moved.size(), 2U);
+    EXPECT_EQ(sum,
+        trace.queryInt64("SELECT (SELECT sum(bytes) FROM memcpy) + (SELECT sum(bytes) FROM memset)").value());
+    EXPECT_EQ(moved["memset"], trace.queryInt64("SELECT sum(bytes) FROM memset").value());
     view->clearSelection();
     EXPECT_EQ(window.statistics()->model().rowCount(), 0);
 }
@@ -355,12 +369,6 @@ TEST_F(Window, MarksAreKeptBesideTheTraceAndReached) {
     EXPECT_NEAR(view->scale().xAt(first), view->plotWidth() / 2.0, 1);
 }
 
-TEST_F(Window, TheListOfKeysComesFromTheActions) {
-    const std::string keys = window.shortcutList().toStdString();
-    for (const char* word : {"Next finding", "Zoom in", "Back to the view before", "Ctrl+wheel"})
-        EXPECT_THAT(keys, testing::HasSubstr(word));
-}
-
 TEST_F(Window, WithoutATraceItSaysWhatToDo) {
     window.resize(900, 600);
     window.show();
@@ -424,41 +432,35 @@ TEST_F(Window, WalksAllFindingsAndCloses) {
     EXPECT_FALSE(window.isVisible());
 }
 
-TEST_F(Window, RecentTracesAreOfferedAndDroppedOnesOpened) {
-    ::setenv("XDG_CONFIG_HOME", files.path("config").c_str(), 1);
-    QCoreApplication::setOrganizationName(QStringLiteral("graphdoctor"));
-    QCoreApplication::setApplicationName(QStringLiteral("test"));
-    window.useSettings();
-    const QString first = files.fixture("h200-trace-healthy");
-    openPath(first);
-    openPath(QString::fromStdString(files.path("missing.gdt"))); // not kept
-    const QString second = files.fixture("h200-trace-sync-broken");
-    QMimeData dropped;
-    dropped.setUrls({QUrl::fromLocalFile(second)});
-    QDragEnterEvent enter({}, Qt::CopyAction, &dropped, Qt::LeftButton, {});
-    QApplication::sendEvent(&window, &enter);
-    EXPECT_TRUE(enter.isAccepted());
-    QSignalSpy done(&window, &MainWindow::traceLoaded);
-    QDropEvent drop({}, Qt::CopyAction, &dropped, Qt::LeftButton, {});
-    QApplication::sendEvent(&window, &drop);
-    ASSERT_TRUE(done.count() == 1 || done.wait(60'000));
-    const auto recent = [](MainWindow& of) {
-        std::vector<std::string> out;
-        for (const QAction* action : of.recent()->actions())
-            out.push_back(action->text().toStdString());
-        return out;
-    };
-    EXPECT_THAT(recent(window), testing::ElementsAre(second.toStdString(), first.toStdString()));
-    // Another window knows them too, and one click opens it.
-    MainWindow other(&Theme::light());
-    other.useSettings();
-    other.setRulesFolder(QStringLiteral(GD_RULES));
-    ASSERT_EQ(recent(other).size(), 2U);
-    QSignalSpy opened(&other, &MainWindow::traceLoaded);
-    other.recent()->actions().at(1)->trigger();
-    ASSERT_TRUE(opened.count() == 1 || opened.wait(60'000));
-    EXPECT_EQ(other.failure().toStdString(), "");
-    ::unsetenv("XDG_CONFIG_HOME");
+// Nobody chose a theme: a desktop that turns dark takes the open window with it.
+TEST(WindowTheme, FollowsTheDesktop) {
+    const QPalette before = QApplication::palette();
+    QApplication::setPalette(Theme::light().palette());
+    {
+        MainWindow window(nullptr);
+        window.resize(900, 600);
+        window.show();
+        window.graph()->raise();
+        const auto grounds = [&window] {
+            QCoreApplication::processEvents();
+            std::vector<QColor> out;
+            for (QWidget* part : std::initializer_list<QWidget*>{
+                     window.timeline()->viewport(), window.minimap(), window.graph()->view()})
+                out.push_back(part->grab().toImage().pixelColor(0, 0));
+            return out;
+        };
+        EXPECT_THAT(grounds(), testing::Each(Theme::light().background));
+        QApplication::setPalette(Theme::dark().palette());
+        EXPECT_THAT(grounds(), testing::Each(Theme::dark().background));
+    }
+    QApplication::setPalette(before);
+}
+
+TEST_F(Window, RanksThatAreNotInTheTraceAreNamed) {
+    openPath(files.made("UPDATE process SET rank = 2, world_size = 4;"));
+    EXPECT_THAT(window.issues().join(QLatin1Char('\n')).toStdString(),
+        testing::AllOf(testing::HasSubstr("of the job's 4 ranks these are not in this trace: 0, 1, 3"),
+            testing::HasSubstr("no NCCL data: none of the 4 ranks")));
 }
 
 TEST(Theme, LabelsAreReadableOnEveryBarAndTextOnEveryGround) {

@@ -5,10 +5,8 @@
 
 namespace gd::report {
 
-// Finds the collectives and messages of a step in its lanes' communication and derives what depends on them:
-// waits, skews, who holds up whom. A communicator's calls are matched by their order in the step, and only
-// where its ranks made the same ones and nothing contradicts it (nobody leaves a collective before all have
-// come). The rest becomes a note.
+// Finds the collectives and messages of a step in its lanes' communication (comm/matches.h) and derives what
+// depends on them: waits, skews, who holds up whom. What could not be matched becomes a note.
 Result<void> matchCollectives(Db& trace, StepComparison& comparison);
 
 } // namespace gd::report

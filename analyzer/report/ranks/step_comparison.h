@@ -20,6 +20,8 @@ struct CommWork {
     std::int64_t bytes = 0;
     std::int64_t peer = -1; // root or peer, a rank of the communicator
     std::int64_t waitNs = 0; // of this, time before the last rank that it needs had come
+    std::int64_t name = 0; // of the kernel, in table string
+    bool oneSided = false; // by its name a send or a receive
 };
 
 // What a device does at a time; between segments it is idle.

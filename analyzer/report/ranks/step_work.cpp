@@ -4,7 +4,7 @@
 #include "analyzer/base/statement.h"
 #include "analyzer/facts/intervals.h"
 #include "analyzer/facts/names.h"
-#include "analyzer/report/ranks/comm_link.h"
+#include "analyzer/report/comm/link.h"
 #include "analyzer/store/readers.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 struct TrackRange {
     std::string table;
-    std::int64_t id = 0, first = 0, last = -1;
+    std::int64_t id = 0, stream = -1, first = 0, last = -1;
 };
 
 class LaneReader {
@@ -36,7 +36,7 @@ public:
         if (m_lane.deviceId >= 0) {
             GD_TRY(readTracks());
             GD_TRY(readWork());
-            GD_TRY(linkCommunication(m_trace, m_lane, m_hostStartNs, m_hostEndNs));
+            GD_TRY(link());
         }
         finish();
         return std::optional(std::move(m_lane));
@@ -105,17 +105,19 @@ private:
     }
     Result<void> readTracks() {
         GD_TRY_ASSIGN(auto rows,
-            m_trace.prepareReadOnly("SELECT track_id, table_name, first_rowid, last_rowid FROM track "
-                                    "WHERE process_id = ? AND (device_id = ? OR table_name = 'replay') "
-                                    "AND first_rowid IS NOT NULL AND table_name IN "
-                                    "('kernel', 'memcpy', 'memset', 'replay') ORDER BY track_id"));
+            m_trace.prepareReadOnly(
+                "SELECT track_id, table_name, stream_id, first_rowid, last_rowid FROM track "
+                "WHERE process_id = ? AND (device_id = ? OR table_name = 'replay') "
+                "AND first_rowid IS NOT NULL AND table_name IN "
+                "('kernel', 'memcpy', 'memset', 'replay') ORDER BY track_id"));
         rows.bind(1, m_lane.processId);
         rows.bind(2, m_lane.deviceId);
         while (true) {
             GD_TRY_ASSIGN(const bool more, rows.step());
             if (!more)
                 return {};
-            m_tracks.push_back({std::string(rows.text(1)), rows.int64(0), rows.int64(2), rows.int64(3)});
+            m_tracks.push_back({std::string(rows.text(1)), rows.int64(0), rows.optionalInt64(2).value_or(-1),
+                rows.int64(3), rows.int64(4)});
         }
     }
 
@@ -151,24 +153,44 @@ private:
                 continue;
             if (!rows.isNull(4))
                 m_nodeStarts.push_back(rows.int64(1));
-            GD_TRY_ASSIGN(const bool isComm, isCommunication(rows.int64(3)));
-            if (isComm)
-                m_lane.comm.push_back({rows.int64(0), rows.int64(1), rows.int64(2), 0, {}, 0, -1, 0});
+            GD_TRY_ASSIGN(const Shape* shape, shapeOf(rows.int64(3)));
+            if (shape->isComm)
+                m_comm.push_back({m_lane.processId, rows.int64(0), rows.int64(1), rows.int64(2), shape->name,
+                    track.stream, rows.optionalInt64(4).value_or(-1), 0, shape->isOneSided});
             else
                 note(rows.int64(1), rows.int64(2), m_work);
         }
     }
-    Result<bool> isCommunication(std::int64_t shape) {
-        const auto known = m_isComm.find(shape);
-        if (known != m_isComm.end())
-            return known->second;
+    struct Shape {
+        std::int64_t name = 0;
+        bool isComm = false;
+        bool isOneSided = false;
+    };
+    Result<const Shape*> shapeOf(std::int64_t id) {
+        const auto [known, isNew] = m_shapes.try_emplace(id);
+        Shape& shape = known->second;
+        if (!isNew)
+            return &shape;
         GD_TRY_ASSIGN(auto name,
-            m_trace.prepareReadOnly(
-                "SELECT s.text FROM kernel_shape AS k JOIN string AS s ON s.string_id = k.name_id "
-                "WHERE k.shape_id = ?"));
-        name.bind(1, shape);
+            m_trace.prepareReadOnly("SELECT s.text, s.string_id FROM kernel_shape AS k JOIN string AS s "
+                                    "ON s.string_id = k.name_id WHERE k.shape_id = ?"));
+        name.bind(1, id);
         GD_TRY_ASSIGN(const bool there, name.step());
-        return m_isComm[shape] = there && facts::isCommKernel(name.text(0));
+        if (there)
+            shape = {name.int64(1), facts::isCommKernel(name.text(0)), isOneSided(name.text(0))};
+        return &shape;
+    }
+    Result<void> link() {
+        CommCalls calls;
+        std::sort(m_comm.begin(), m_comm.end(),
+            [](const CommKernel& a, const CommKernel& b) { return a.startNs < b.startNs; });
+        GD_TRY(linkCommunication(m_trace, m_comm, calls, m_hostStartNs, m_hostEndNs));
+        for (const CommKernel& kernel : m_comm) {
+            const CommCall& call = calls[kernel.call];
+            m_lane.comm.push_back({kernel.rowId, kernel.startNs, kernel.endNs, call.commHash, call.kind,
+                call.bytes, call.peer, 0, kernel.name, kernel.oneSided});
+        }
+        return {};
     }
     Result<void> readCopies(const TrackRange& track) {
         GD_TRY_ASSIGN(const std::int64_t from, firstRow(track, "start_ns", m_lane.startNs));
@@ -218,8 +240,6 @@ private:
     }
 
     void finish() {
-        std::sort(m_lane.comm.begin(), m_lane.comm.end(),
-            [](const CommWork& a, const CommWork& b) { return a.startNs < b.startNs; });
         std::vector<facts::Interval> communication;
         for (const CommWork& part : m_lane.comm)
             note(part.startNs, part.endNs, communication);
@@ -258,7 +278,8 @@ private:
     std::vector<facts::Interval> m_work, m_replays;
     std::vector<std::int64_t> m_nodeStarts; // of kernels that are nodes of graphs
     bool m_isKnown = false; // the step's work was recorded throughout
-    std::unordered_map<std::int64_t, bool> m_isComm;
+    std::vector<CommKernel> m_comm;
+    std::unordered_map<std::int64_t, Shape> m_shapes;
 };
 
 } // namespace

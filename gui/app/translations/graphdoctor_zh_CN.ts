@@ -222,12 +222,32 @@
         <source>New: %1%2</source>
         <translation>新：%1%2</translation>
     </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>帮助(&amp;H)</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>按键</translation>
+    </message>
+    <message>
+        <source>Make the selected event an area</source>
+        <translation>以选中事件为区间</translation>
+    </message>
+    <message>
+        <source>Pin the row to the top, or let it go</source>
+        <translation>将本行固定在顶部，或取消固定</translation>
+    </message>
 </context>
 <context>
     <name>gd::gui::DetailsDock</name>
     <message>
         <source>Details</source>
         <translation>详情</translation>
+    </message>
+    <message>
+        <source>Select an event on the timeline (J, K, . and ,) or a finding (N).</source>
+        <translation>请在时间线上选择一个事件（J、K、. 和 ,），或选择一个发现（N）。</translation>
     </message>
 </context>
 <context>
@@ -250,6 +270,76 @@
     <message>
         <source>Findings (%1)</source>
         <translation>诊断结果（%1）</translation>
+    </message>
+    <message>
+        <source>Filter by words or rule  (Ctrl+Shift+F)</source>
+        <translation>按词语或规则筛选  (Ctrl+Shift+F)</translation>
+    </message>
+    <message>
+        <source>Show only findings with these words</source>
+        <translation>只显示包含这些词语的发现</translation>
+    </message>
+    <message>
+        <source>Show only findings from this severity on</source>
+        <translation>只显示此严重程度及以上的发现</translation>
+    </message>
+    <message>
+        <source>all severities</source>
+        <translation>所有严重程度</translation>
+    </message>
+    <message>
+        <source>from warnings on</source>
+        <translation>警告及以上</translation>
+    </message>
+    <message>
+        <source>errors only</source>
+        <translation>仅错误</translation>
+    </message>
+    <message>
+        <source>Order of the findings</source>
+        <translation>发现的排序</translation>
+    </message>
+    <message>
+        <source>what to fix first</source>
+        <translation>先修复者在前</translation>
+    </message>
+    <message>
+        <source>by rule</source>
+        <translation>按规则</translation>
+    </message>
+    <message>
+        <source>by cost</source>
+        <translation>按代价</translation>
+    </message>
+    <message>
+        <source>by source line</source>
+        <translation>按源代码行</translation>
+    </message>
+    <message>
+        <source>Show all</source>
+        <translation>全部显示</translation>
+    </message>
+    <message>
+        <source>Findings (%1 of %2)</source>
+        <translation>发现（%1 / %2）</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n hidden</source>
+        <translation>
+            <numerusform>隐藏 %n 项</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No finding fits the filter.</source>
+        <translation>没有符合筛选条件的发现。</translation>
+    </message>
+    <message>
+        <source>Nothing was found.</source>
+        <translation>没有发现任何问题。</translation>
+    </message>
+    <message>
+        <source>Findings stand here once a trace is read.</source>
+        <translation>读取跟踪后，发现会显示在这里。</translation>
     </message>
 </context>
 <context>
@@ -275,6 +365,10 @@
     <message>
         <source>Cost</source>
         <translation>代价</translation>
+    </message>
+    <message>
+        <source>Ranks</source>
+        <translation>Rank 列表</translation>
     </message>
 </context>
 <context>
@@ -309,6 +403,93 @@
     <message>
         <source>, on the critical path</source>
         <translation>，位于关键路径上</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n kernel(s)</source>
+        <translation>
+            <numerusform>%n 个内核</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 from %2 on</source>
+        <translation>%1，自 %2 起</translation>
+    </message>
+    <message>
+        <source>%1 in %2</source>
+        <translation>%1，位于 %2</translation>
+    </message>
+</context>
+<context>
+    <name>gd::gui::HitsDock</name>
+    <message>
+        <source>Hits</source>
+        <translation>命中</translation>
+    </message>
+    <message>
+        <source>Hits of the search by row</source>
+        <translation>按行列出的搜索命中</translation>
+    </message>
+    <message>
+        <source>Press / and type a part of a name: here stands how often each row has it.</source>
+        <translation>按 / 并输入名称的一部分：这里会显示每一行的命中次数。</translation>
+    </message>
+    <message>
+        <source>No event has “%1” in its name.</source>
+        <translation>没有名称包含“%1”的事件。</translation>
+    </message>
+    <message numerus="yes">
+        <source>“%1”: %n hit(s) in %2 rows</source>
+        <translation>
+            <numerusform>“%1”：%2 行中共 %n 处命中</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>gd::gui::HitsModel</name>
+    <message numerus="yes">
+        <source>%1, %n hit(s)</source>
+        <translation>
+            <numerusform>%1，%n 处命中</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Row</source>
+        <translation>行</translation>
+    </message>
+    <message>
+        <source>Hits</source>
+        <translation>命中</translation>
+    </message>
+</context>
+<context>
+    <name>gd::gui::Keys</name>
+    <message>
+        <source>Ctrl+wheel	Zoom at the pointer</source>
+        <translation>Ctrl+滚轮	以指针为中心缩放</translation>
+    </message>
+    <message>
+        <source>Shift+wheel, middle drag	Move in time</source>
+        <translation>Shift+滚轮、中键拖动	沿时间移动</translation>
+    </message>
+    <message>
+        <source>Wheel	Scroll the rows</source>
+        <translation>滚轮	滚动各行</translation>
+    </message>
+    <message>
+        <source>Left drag	Select an area, or move an edge of it</source>
+        <translation>左键拖动	选择区间，或移动其边缘</translation>
+    </message>
+    <message>
+        <source>Double click	Zoom to the event</source>
+        <translation>双击	缩放到该事件</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>按键</translation>
+    </message>
+    <message>
+        <source>What they do</source>
+        <translation>作用</translation>
     </message>
 </context>
 <context>
@@ -494,34 +675,6 @@
         <translation>按键</translation>
     </message>
     <message>
-        <source>Ctrl+wheel	Zoom at the pointer
-</source>
-        <translation>Ctrl+滚轮	以指针为中心缩放
-</translation>
-    </message>
-    <message>
-        <source>Shift+wheel, middle drag	Move in time
-</source>
-        <translation>Shift+滚轮、中键拖动	沿时间移动
-</translation>
-    </message>
-    <message>
-        <source>Left drag	Select an area
-</source>
-        <translation>左键拖动	选择区间
-</translation>
-    </message>
-    <message>
-        <source>Double click	Zoom to the event
-</source>
-        <translation>双击	缩放到该事件
-</translation>
-    </message>
-    <message>
-        <source>What they do</source>
-        <translation>作用</translation>
-    </message>
-    <message>
         <source>Notes on the trace</source>
         <translation>关于此跟踪的说明</translation>
     </message>
@@ -628,6 +781,50 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>The trace cannot be shown.</source>
         <translation>无法显示此追踪文件。</translation>
+    </message>
+    <message>
+        <source>Compare with another trace …</source>
+        <translation>与另一个跟踪比较 …</translation>
+    </message>
+    <message>
+        <source>Filter the findings</source>
+        <translation>筛选发现</translation>
+    </message>
+    <message>
+        <source>Go to the graph</source>
+        <translation>转到图</translation>
+    </message>
+    <message>
+        <source>Go to the comparison of ranks</source>
+        <translation>转到 rank 比较</translation>
+    </message>
+    <message>
+        <source>Go to the hits of the search</source>
+        <translation>转到搜索命中</translation>
+    </message>
+    <message>
+        <source>Go to the notes on the trace</source>
+        <translation>转到关于跟踪的说明</translation>
+    </message>
+    <message>
+        <source>Open a trace first: it is the base</source>
+        <translation>请先打开一个跟踪：它将作为基准</translation>
+    </message>
+    <message>
+        <source>Traces of several files cannot be compared</source>
+        <translation>由多个文件组成的跟踪无法比较</translation>
+    </message>
+    <message>
+        <source>Compare with this trace</source>
+        <translation>与此跟踪比较</translation>
+    </message>
+    <message>
+        <source>There is no rule %1 here</source>
+        <translation>这里没有规则 %1</translation>
+    </message>
+    <message>
+        <source>Rule %1</source>
+        <translation>规则 %1</translation>
     </message>
 </context>
 <context>
@@ -934,6 +1131,14 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <source>p99</source>
         <translation>p99</translation>
     </message>
+    <message>
+        <source>%1; moved %2</source>
+        <translation>%1；搬运 %2</translation>
+    </message>
+    <message>
+        <source>Moved</source>
+        <translation>搬运量</translation>
+    </message>
 </context>
 <context>
     <name>gd::gui::TimelineView</name>
@@ -969,6 +1174,12 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <source>%1, %n event(s) from %2 for %3</source>
         <translation>
             <numerusform>%1，%n 个事件，从 %2 起，持续 %3</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1; %n hit(s)</source>
+        <translation>
+            <numerusform>%1；%n 处命中</numerusform>
         </translation>
     </message>
 </context>
@@ -1660,6 +1871,42 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>NCCL calls %1, %2 ranks</source>
         <translation>NCCL 调用 %1，%2 个 rank</translation>
+    </message>
+    <message>
+        <source>%1: Enter shows its page, as graphdoctor rules show does</source>
+        <translation>%1：按 Enter 显示其页面，与 graphdoctor rules show 相同</translation>
+    </message>
+    <message>
+        <source>the first %1 of %2 runs of nodes</source>
+        <translation>%2 段节点中的前 %1 段</translation>
+    </message>
+    <message>
+        <source>runs of kernels are drawn as one node: %1 are left</source>
+        <translation>连续的内核合并为一个节点：剩余 %1 个</translation>
+    </message>
+    <message>
+        <source>which calls communication kernels run is not known: %1</source>
+        <translation>无法得知通信内核由哪些调用启动：%1</translation>
+    </message>
+    <message>
+        <source>no NCCL data: kernels of NCCL were recorded, but not its calls, so that they are matched by their times alone; graphdoctor run loads its profiler plugin and follows its ranges where nothing else uses them, and graphdoctor env tells why not</source>
+        <translation>没有 NCCL 数据：记录了 NCCL 的内核，但没有记录其调用，因此只能按时间匹配；graphdoctor run 会在没有其他工具占用时加载其 profiler 插件并跟踪其范围，graphdoctor env 会说明未能做到的原因</translation>
+    </message>
+    <message>
+        <source>no NCCL data: none of the %1 ranks&apos; communication was recorded; run the job with graphdoctor run, which loads NCCL&apos;s profiler plugin</source>
+        <translation>没有 NCCL 数据：%1 个 rank 的通信均未记录；请用 graphdoctor run 运行作业，它会加载 NCCL 的 profiler 插件</translation>
+    </message>
+    <message>
+        <source>same kernel after</source>
+        <translation>之后的同一内核</translation>
+    </message>
+    <message>
+        <source>same kernel before</source>
+        <translation>之前的同一内核</translation>
+    </message>
+    <message>
+        <source>of the job&apos;s %1 ranks these are not in this trace: %2; who waits for them is not known (graphdoctor view A.gdt B.gdt opens the traces of several hosts as one)</source>
+        <translation>作业的 %1 个 rank 中，以下不在此跟踪里：%2；无法得知谁在等待它们（graphdoctor view A.gdt B.gdt 可将多台主机的跟踪作为一个打开）</translation>
     </message>
 </context>
 </TS>
