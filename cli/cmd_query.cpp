@@ -175,7 +175,8 @@ int cmdQuery(const Arguments& arguments) {
     app.add_option("--format", wish.format, "table, csv or json")
         ->check(CLI::IsMember({"table", "csv", "json"}))
         ->capture_default_str();
-    app.add_option("--time-limit", wish.timeLimit, "the query is stopped after this time")
+    app.add_option(
+           "--time-limit", wish.timeLimit, "the query is stopped when it has used this much processor time")
         ->type_name("DUR")
         ->capture_default_str();
     if (const auto stop = parseArguments(app, arguments))

@@ -4,6 +4,7 @@
 #include "analyzer/base/sql_functions.h"
 #include "analyzer/base/sqlite_error.h"
 #include "analyzer/base/text.h"
+#include "analyzer/base/thread_time.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -19,7 +20,6 @@
 namespace gd::base {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Fd = UniqueHandle<int, [](int fd) { ::close(fd); }, -1>;
 
 // Bounds of what one value and one statement of a stranger's rule or trace may take.
@@ -162,14 +162,14 @@ struct Db::State {
     std::string source;
     bool hardened = false;
     Policy policy;
-    Clock::time_point deadline{};
+    std::chrono::nanoseconds deadline{}; // of the processor time of the thread that set it
 
     State() = default;
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     ~State() { sqlite3_close_v2(db); }
 
-    static int onProgress(void* self) { return Clock::now() >= static_cast<State*>(self)->deadline ? 1 : 0; }
+    static int onProgress(void* self) { return threadTime() >= static_cast<State*>(self)->deadline ? 1 : 0; }
 };
 
 Db::Db(std::unique_ptr<State> state)
@@ -345,7 +345,7 @@ bool Db::isHardened() const {
 void Db::setTimeLimit(std::chrono::nanoseconds limit) {
     if (limit.count() <= 0)
         return clearTimeLimit();
-    m_state->deadline = Clock::now() + limit;
+    m_state->deadline = threadTime() + limit;
     sqlite3_progress_handler(m_state->db, kStepsBetweenClockReads, State::onProgress, m_state.get());
 }
 

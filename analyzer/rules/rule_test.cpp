@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/rule_test.h"
 
+#include "analyzer/base/thread_time.h"
 #include "analyzer/rules/params.h"
 #include "analyzer/rules/rule_runner.h"
 #include "analyzer/schema/schema_sql.h"
@@ -153,10 +154,9 @@ RuleTestReport RuleTester::test(const RuleFile& rule) {
     bool quiet = false;
     for (const InlineTest& test : rule.tests) {
         (test.expected.empty() ? quiet : fires) = true;
-        const auto start = std::chrono::steady_clock::now();
+        const auto start = base::threadTime();
         report.tests.push_back({test.name, test.line, runTest(rule, test, rule.query, rule.params)});
-        if (!report.tests.back().problems.empty()
-            && std::chrono::steady_clock::now() - start >= kTestTimeLimit) {
+        if (!report.tests.back().problems.empty() && base::threadTime() - start >= kTestTimeLimit) {
             report.problems.push_back(
                 fmt::format("{}: the query took longer than {} s; the tests after that one were left out",
                     rule.path, kTestTimeLimit.count()));

@@ -255,9 +255,7 @@ TEST_F(RuleRunnerTest, EndlessRuleIsStoppedAndOthersRun) {
                           "SELECT 1 AS process_id, max(i) AS start_ns, 0 AS end_ns FROM n";
     const char* flood = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                         "SELECT 1 AS process_id, i AS start_ns, 0 AS end_ns FROM n";
-    const auto start = std::chrono::steady_clock::now();
     const RuleRun result = run({ruleWith("GD902", endless), ruleWith("GD903", flood), sampleRule()}, options);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
     EXPECT_EQ(result.outcomes[0].reason, "the rule took longer than 0.05 s");
     EXPECT_EQ(result.outcomes[1].reason, "the rule took longer than 0.05 s");
     EXPECT_EQ(result.outcomes[2].outcome, Outcome::fired);

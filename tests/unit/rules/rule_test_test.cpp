@@ -3,7 +3,6 @@
 
 #include "sample_rule.h"
 
-#include <chrono>
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -74,11 +73,9 @@ TEST_F(RuleTesterTest, ARuleThatNeverEndsIsTriedOnce) {
         + rule.query.substr(0, rule.query.find(';')) + ") AS s WHERE (SELECT count(*) FROM n) > 0";
     rule.tests.resize(1);
     rule.tests.resize(6, rule.tests.front());
-    const auto start = std::chrono::steady_clock::now();
     const RuleTestReport report = tester.test(rule);
     EXPECT_EQ(report.tests.size(), 1u);
     EXPECT_THAT(report.text(), HasSubstr("took longer than 2 s"));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
 }
 
 TEST_F(RuleTesterTest, StatementsOfATestCannotReachOut) {
