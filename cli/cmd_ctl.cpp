@@ -7,6 +7,7 @@
 #include "cli/report_options.h"
 #include "cli/run/control.h"
 #include "cli/run/find_run.h"
+#include "cli/run/flush.h"
 #include "cli/run/output_name.h"
 #include "cli/run/spool_folder.h"
 #include "cli/scratch_folder.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 namespace gd::cli {
 namespace {
@@ -33,8 +33,9 @@ constexpr std::string_view kExamples
       "guess; with --off nothing at all is recorded and only CUPTI stays in the process. A job that\n"
       "was stopped and started again states in its report what recording cost it.";
 
-// Longer than a process takes to see the request (50 ms), to fetch what the device holds and to write it.
-constexpr std::chrono::milliseconds kFlushTime{400};
+// A process sees the request within 50 ms, fetches what the device holds and writes it: only one that does
+// not run takes longer.
+constexpr std::chrono::seconds kLongestFlush{10};
 
 struct CtlWish {
     std::string run;
@@ -74,10 +75,15 @@ std::string statusText(const run::FoundRun& found, const run::Control& control) 
     return out;
 }
 
+void flushNow(run::Control& control, const run::FoundRun& found) {
+    for (const std::int64_t pid :
+        run::flush(control, found.spool, run::hostName(), run::readVariable, kLongestFlush))
+        note("ctl", fmt::format("process {} does not answer: what it holds back is not written yet", pid));
+}
+
 Result<int> reportNow(const CtlWish& wish, const run::FoundRun& found, run::Control& control) {
     GD_TRY_ASSIGN(const report::Format format, reportFormat(wish.format));
-    control.requestFlush();
-    std::this_thread::sleep_for(kFlushTime);
+    flushNow(control, found);
     GD_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make("ctl"));
     TraceWish trace;
     trace.spools = {found.spool};
@@ -104,8 +110,7 @@ Result<int> control(const CtlWish& wish) {
     if (wish.action == "report")
         return reportNow(wish, found, page);
     if (wish.action == "flush") {
-        page.requestFlush();
-        std::this_thread::sleep_for(kFlushTime);
+        flushNow(page, found);
     } else if (wish.action == "start") {
         page.start();
     } else {

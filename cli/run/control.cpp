@@ -119,9 +119,11 @@ void Control::stop(raw::RecordingLevel level) {
     setLevel(level);
 }
 
-void Control::requestFlush() {
-    std::atomic_ref(m_page->flushRequest).fetch_add(1, std::memory_order_relaxed);
+std::uint32_t Control::requestFlush() {
+    const std::uint32_t before
+        = std::atomic_ref(m_page->flushRequest).fetch_add(1, std::memory_order_relaxed);
     std::atomic_ref(m_page->generation).fetch_add(1, std::memory_order_release);
+    return before + 1;
 }
 
 std::uint32_t Control::window() const {

@@ -42,7 +42,8 @@ public:
     void start();
     void stop(raw::RecordingLevel level);
     // Asks every process to write what it holds back; done within about 100 ms.
-    void requestFlush();
+    // Number of the request: RingHeader::flushed of a process that has followed it.
+    std::uint32_t requestFlush();
 
     std::uint32_t window() const;
     bool isManual() const;
