@@ -181,7 +181,7 @@ int cmdEnv(const Arguments& arguments) {
     Json json = environmentJson();
     std::optional<Result<std::vector<SourceCheck>>> checks;
     if (!skipCheck) {
-        checks = checkSources("python3");
+        checks = checkSources(std::nullopt);
         json["self_check"] = selfCheckJson(*checks);
     }
     if (format == "json")

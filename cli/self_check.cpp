@@ -98,9 +98,13 @@ constexpr Look kLooks[] = {
         "framework_allocator", "PyTorch 2.1 or newer is needed, and PYTHONPATH must reach the job"},
 };
 
-Result<std::string> textOf(Db& trace, const std::string& sql, std::int64_t process) {
+// `word` is ?2, where the query has one.
+Result<std::string> textOf(
+    Db& trace, std::string_view sql, std::int64_t process, std::string_view word = {}) {
     GD_TRY_ASSIGN(auto select, trace.prepareReadOnly(sql));
     select.bind(1, process);
+    if (!word.empty())
+        select.bind(2, word);
     GD_TRY_ASSIGN(const bool row, select.step());
     return row && !select.isNull(0) ? std::string(select.text(0)) : std::string();
 }
@@ -116,10 +120,9 @@ Result<std::int64_t> numberOf(Db& trace, const char* sql, std::int64_t process) 
 Result<std::string> reasonOf(Db& trace, std::int64_t process, const char* source) {
     GD_TRY_ASSIGN(std::string reason,
         textOf(trace,
-            fmt::format("SELECT reason FROM coverage WHERE process_id = ?1 AND source = '{}' AND state <> "
-                        "'complete' AND reason IS NOT NULL ORDER BY to_ns DESC",
-                source),
-            process));
+            "SELECT reason FROM coverage WHERE process_id = ?1 AND source = ?2 AND state <> 'complete' AND "
+            "reason IS NOT NULL ORDER BY to_ns DESC",
+            process, source));
     if (!reason.empty())
         return reason;
     return textOf(trace,
@@ -154,9 +157,7 @@ Result<SourceCheck> place(
     GD_TRY_ASSIGN(const std::int64_t process,
         numberOf(trace, "SELECT process_id FROM process WHERE pid = ?1", part.pid));
     GD_TRY_ASSIGN(check.detail,
-        textOf(trace,
-            fmt::format("SELECT value FROM process_fact WHERE process_id = ?1 AND key = '{}'", fact),
-            process));
+        textOf(trace, "SELECT value FROM process_fact WHERE process_id = ?1 AND key = ?2", process, fact));
     if (!check.detail.empty())
         check.detail = fs::path(check.detail).parent_path().string();
     GD_TRY_ASSIGN(const std::string lost,
@@ -210,13 +211,15 @@ const char* stateName(State state) {
     return state == State::works ? "works" : state == State::absent ? "absent" : "broken";
 }
 
-Result<std::vector<SourceCheck>> checkSources(const std::string& python) {
+Result<std::vector<SourceCheck>> checkSources(const std::optional<std::string>& named) {
     GD_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make("self-check"));
-    const RunOptions options = optionsFor(scratch, python);
+    const RunOptions options = optionsFor(scratch, named.value_or("python3"));
     if (const int status = runJob(options); status != 0)
         return fail(ErrorCode::io, "the built-in job ended with status {}", status);
     GD_TRY_ASSIGN(auto trace, Db::openReadOnly(options.output));
     auto parts = readParts(scratch.file("parts"));
+    if (Part& python = parts["python"]; named && python.state == State::absent)
+        python.state = State::broken; // somebody counts on it
     std::vector<SourceCheck> checks;
     for (const Look& one : kLooks) {
         GD_TRY_ASSIGN(auto check, look(trace, one, parts[one.part]));
@@ -251,7 +254,7 @@ std::string checkText(const std::vector<SourceCheck>& checks, int indent) {
 }
 
 int selfCheck(const std::vector<std::string>& command) {
-    const auto checks = checkSources(command.empty() ? "python3" : command.front());
+    const auto checks = checkSources(command.empty() ? std::nullopt : std::optional(command.front()));
     if (!checks)
         return refuse("run --self-check", checks.error());
     int broken = 0;

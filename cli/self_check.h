@@ -3,6 +3,7 @@
 
 #include "analyzer/base/result.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ struct SourceCheck {
 const char* stateName(SourceCheck::State state);
 
 // Records a short built-in job and looks for what it did in the trace. `python` is the interpreter whose
-// stacks and PyTorch are tried. Takes one to two seconds, longer where PyTorch is imported. Fails when no
-// trace came of it.
-Result<std::vector<SourceCheck>> checkSources(const std::string& python);
+// stacks and PyTorch are tried; one that was named must be there, python3 otherwise need not. Takes one to
+// two seconds, longer where PyTorch is imported. Fails when no trace came of it.
+Result<std::vector<SourceCheck>> checkSources(const std::optional<std::string>& python);
 
 // A line for each source and its remedy below it, indented by `indent` columns.
 std::string checkText(const std::vector<SourceCheck>& checks, int indent);

@@ -7,6 +7,7 @@
 //     self_check_job PART [NCCL_LIBRARY]        one part: kind, detail and remedy on stdout
 #include "cli/self_check/part.h"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -41,7 +42,7 @@ void say(const Outcome& outcome) {
         outcome.remedy.c_str());
 }
 
-[[noreturn]] void become(const Part& part, int output) {
+[[noreturn]] void become(const Part& part, int output, int execError) {
     setpgid(0, 0); // so that what it starts ends with it
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a Ctrl-C no longer reaches it
     dup2(output, STDOUT_FILENO);
@@ -53,7 +54,43 @@ void say(const Outcome& outcome) {
         words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     execvp(words[0], words.data());
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = write(execError, &error, sizeof error);
     _exit(127);
+}
+
+// A pipe whose ends no other program inherits.
+struct Pipe {
+    int ends[2] = {-1, -1};
+    Pipe() { isOpen = pipe2(ends, O_CLOEXEC) == 0; }
+    ~Pipe() {
+        close(0);
+        close(1);
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    void close(int end) {
+        if (ends[end] >= 0)
+            ::close(ends[end]);
+        ends[end] = -1;
+    }
+    bool isOpen = false;
+};
+
+// The line of a part whose program did not begin; empty when it did.
+std::string notBegun(const std::string& program, int execError) {
+    int error = 0;
+    ssize_t got = 0;
+    do
+        got = read(execError, &error, sizeof error); // ends when the program begins
+    while (got < 0 && errno == EINTR);
+    if (got != sizeof error)
+        return "";
+    if (error != ENOENT && error != ENOTDIR)
+        return "failed\t" + program + " cannot be executed: " + std::strerror(error) + "\t";
+    const bool exists = program.find('/') != std::string::npos && access(program.c_str(), F_OK) == 0;
+    return exists ? "failed\tthe interpreter that the first line of " + program + " names was not found\t"
+                  : "absent\t" + program + " was not found\t";
 }
 
 bool hasEnded(pid_t pid) {
@@ -102,27 +139,29 @@ std::string end(const Part& part, int status, bool inTime) {
         return "failed\tdid not end within " + std::to_string(part.seconds) + " s\t";
     if (WIFSIGNALED(status))
         return "failed\tended by signal " + std::to_string(WTERMSIG(status)) + "\t";
-    if (WEXITSTATUS(status) == 127)
-        return "absent\t" + part.command.front() + " was not found\t";
     return "failed\tended with status " + std::to_string(WEXITSTATUS(status)) + "\t";
 }
 
 // Runs the part and returns its line; `output` gets what it said.
 std::string run(const Part& part, std::string& output) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    Pipe said;
+    Pipe error;
+    if (!said.isOpen || !error.isOpen)
         return part.name + "\t0\tfailed\tno pipe could be made\t";
     const pid_t pid = fork();
     if (pid == 0)
-        become(part, ends[1]);
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
+        become(part, said.ends[1], error.ends[1]);
+    said.close(1);
+    error.close(1);
+    if (pid < 0)
         return part.name + "\t0\tfailed\tno process could be made\t";
-    }
     setpgid(pid, pid); // whichever of the two comes first
-    const Heard heard = listen(pid, ends[0], part.seconds);
-    close(ends[0]);
+    if (const std::string problem = notBegun(part.command.front(), error.ends[0]); !problem.empty()) {
+        waitpid(pid, nullptr, 0);
+        return part.name + "\t" + std::to_string(pid) + "\t" + problem;
+    }
+    const Heard heard = listen(pid, said.ends[0], part.seconds);
+    said.close(0);
     kill(-pid, SIGKILL);
     output = lastLine(heard.text);
     int status = 0;
