@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace gd::cupti {
@@ -62,9 +63,11 @@ void flush() noexcept {
 // thread of its own fetches it, so that a driver that no longer answers can hold the end up by kExitWaitNs
 // only.
 constexpr std::int64_t kExitWaitNs = 250'000'000;
+std::atomic<std::uint32_t> g_exitThread{0};
 std::atomic<std::uint32_t> g_flushedAtExit{0};
 
 void* flushForExit(void*) noexcept {
+    g_exitThread.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     flush();
     g_flushedAtExit.store(1, std::memory_order_release);
     session::wakeAll(g_flushedAtExit);
@@ -77,11 +80,7 @@ void atExit() noexcept {
     if (!used || !session::startThread("gd-exit", flushForExit, nullptr)) {
         return;
     }
-    const std::int64_t endNs = session::sink::nowNs() + kExitWaitNs;
-    for (std::int64_t left = kExitWaitNs; left > 0 && g_flushedAtExit.load(std::memory_order_acquire) == 0;
-         left = endNs - session::sink::nowNs()) {
-        session::waitWhile(g_flushedAtExit, 0, left);
-    }
+    session::awaitThread(g_flushedAtExit, g_exitThread, kExitWaitNs);
 }
 
 bool otherProfiler(bool active) noexcept {

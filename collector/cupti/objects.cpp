@@ -224,4 +224,16 @@ bool Objects::execDestroyed(CUgraphExec exec, ExecEntry& out) noexcept {
     return true;
 }
 
+bool Objects::execOfContextDestroyed(std::uint64_t context, ExecEntry& out) noexcept {
+    const SpinGuard guard(m_lock);
+    std::uint64_t found = 0;
+    m_execs.forEach([&](std::uint64_t handle, const ExecEntry& entry) noexcept {
+        if (entry.context == context) {
+            found = handle;
+            out = entry;
+        }
+    });
+    return found != 0 && m_execs.erase(found);
+}
+
 } // namespace gd::cupti

@@ -66,6 +66,17 @@ bool instantiating(ThreadCalls& calls) {
     return isInstantiate(calls.currentApi());
 }
 
+void sayExecEnded(const Objects::ExecEntry& entry) {
+    gd_rt_exec exec{};
+    exec.size = sizeof exec;
+    exec.exec = entry.id;
+    exec.graph = entry.graph;
+    if (entry.id != 0) {
+        sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
+    }
+    Activity::instance().execDestroyed(entry.id, entry.traceable, entry.pins);
+}
+
 void onContext(Client& client, CUpti_CallbackId id, CUcontext context) {
     gd_rt_object object{};
     object.size = sizeof object;
@@ -76,6 +87,11 @@ void onContext(Client& client, CUpti_CallbackId id, CUcontext context) {
         client.objects().context(context, object.device);
         object.id = client.objects().contextDestroyed(context);
         if (object.id != 0) {
+            // cudaDeviceReset ends executables without a word. One that is launched all the same counts as
+            // one that nobody announced.
+            for (Objects::ExecEntry entry{}; client.objects().execOfContextDestroyed(object.id, entry);) {
+                sayExecEnded(entry);
+            }
             sink::context(GD_RT_DESTROYED, object);
         }
     }
@@ -272,7 +288,7 @@ std::uint32_t instantiateFlags(const CallArguments& arguments) {
                                             : arguments.mode;
 }
 
-void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& data) {
+void onExecCreated(Client& client, ThreadCalls& calls, CUcontext context, const CUpti_GraphData& data) {
     Objects::GraphEntry graph{};
     client.objects().graph(data.graph, graph);
     gd_rt_exec exec{};
@@ -288,8 +304,10 @@ void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
     const bool pins = graph.hasHostNodes || sink::commSeen();
     const bool traceable
         = Activity::instance().execCreated(exec.exec, {graph.hasAllocations && !autoFree, pins});
+    std::uint32_t device = 0;
+    const std::uint64_t contextId = client.objects().context(context, device);
     client.objects().execCreated(
-        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, pins});
+        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, pins, contextId});
     if (exec.exec != 0) {
         sink::exec(GD_RT_CREATED, exec, traceable);
     }
@@ -297,17 +315,9 @@ void onExecCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
 
 void onExecDestroyed(Client& client, const CUpti_GraphData& data) {
     Objects::ExecEntry entry{};
-    if (!client.objects().execDestroyed(data.graphExec, entry)) {
-        return;
+    if (client.objects().execDestroyed(data.graphExec, entry)) {
+        sayExecEnded(entry);
     }
-    gd_rt_exec exec{};
-    exec.size = sizeof exec;
-    exec.exec = entry.id;
-    exec.graph = entry.graph;
-    if (entry.id != 0) {
-        sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
-    }
-    Activity::instance().execDestroyed(entry.id, entry.traceable, entry.pins);
 }
 
 } // namespace
@@ -358,7 +368,7 @@ void onResource(
         }
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
-        onExecCreated(client, calls, *graph);
+        onExecCreated(client, calls, data.context, *graph);
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING:
         onExecDestroyed(client, *graph);

@@ -2,6 +2,7 @@
 // A libcupti without a driver behind it: keeps what it is asked for, hands out records, and fails on request.
 #include "tests/e2e/made_up_cuda/cupti.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -26,6 +27,7 @@ struct State {
     CUpti_TimestampCallbackFunc clock = nullptr;
     std::deque<CUpti_ActivityGraphTrace2> records;
     unsigned flushes = 0;
+    std::atomic<unsigned> refusals{0};
 };
 
 State& state() {
@@ -40,6 +42,7 @@ CUptiResult answer(const char* function) {
     if (wanted == nullptr || std::strncmp(wanted, function, length) != 0 || wanted[length] != '=') {
         return CUPTI_SUCCESS;
     }
+    ++state().refusals;
     return static_cast<CUptiResult>(std::atoi(wanted + length + 1));
 }
 
@@ -85,6 +88,14 @@ GD_MADE_UP unsigned madeUpFlushes() {
 GD_MADE_UP unsigned madeUpKinds() {
     const std::lock_guard lock(state().mutex);
     return static_cast<unsigned>(state().kinds.size());
+}
+
+GD_MADE_UP unsigned madeUpRefusals() {
+#ifdef GD_OLD_CUPTI
+    return 1;
+#else
+    return state().refusals + (std::getenv("GD_CUPTI_VERSION") != nullptr ? 1 : 0);
+#endif
 }
 
 GD_MADE_UP CUptiResult cuptiGetVersion(std::uint32_t* version) {

@@ -16,4 +16,6 @@ void madeUpReplay(std::uint32_t correlation, std::uint32_t exec);
 unsigned madeUpFlushes();
 /// The kinds of activity that are on.
 unsigned madeUpKinds();
+/// Calls of the failing function so far. More than 0 also in a version that is not used for activity.
+unsigned madeUpRefusals();
 }

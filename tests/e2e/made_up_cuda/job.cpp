@@ -28,6 +28,7 @@ struct Cupti {
     decltype(&madeUpReplay) replay = nullptr;
     decltype(&madeUpFlushes) flushes = nullptr;
     decltype(&madeUpKinds) kinds = nullptr;
+    decltype(&madeUpRefusals) refusals = nullptr;
 
     Cupti() {
         const char* path = std::getenv("GRAPHDOCTOR_CUPTI");
@@ -37,6 +38,7 @@ struct Cupti {
             *reinterpret_cast<void**>(&replay) = dlsym(library, "madeUpReplay");
             *reinterpret_cast<void**>(&flushes) = dlsym(library, "madeUpFlushes");
             *reinterpret_cast<void**>(&kinds) = dlsym(library, "madeUpKinds");
+            *reinterpret_cast<void**>(&refusals) = dlsym(library, "madeUpRefusals");
         }
     }
 };
@@ -57,17 +59,17 @@ void pause() {
     nanosleep(&millisecond, nullptr);
 }
 
-// Until the collector's own thread has switched activity on, at most half a second: it does so some
-// milliseconds after the first call.
+// Until the collector's own thread has switched activity on, some milliseconds after the first call. Where
+// something was refused it may never do so.
 void awaitActivity(const Cupti& cupti) {
-    for (int i = 0; cupti.kinds != nullptr && cupti.kinds() == 0 && i < 500; ++i) {
+    while (cupti.kinds != nullptr && cupti.kinds() == 0 && cupti.refusals() == 0) {
         pause();
     }
 }
 
-// Until the collector has fetched what there is, at most a second and a half.
+// Until the collector has fetched what there is.
 void awaitFlush(const Cupti& cupti) {
-    for (int i = 0; cupti.flushes != nullptr && cupti.kinds() != 0 && cupti.flushes() == 0 && i < 1500; ++i) {
+    while (cupti.flushes != nullptr && cupti.kinds() != 0 && cupti.flushes() == 0 && cupti.refusals() == 0) {
         pause();
     }
 }
@@ -122,7 +124,9 @@ int main(int argc, char** argv) {
         }
         work(cupti);
     }
-    awaitFlush(cupti);
+    if (mode != "remove-spool") {
+        awaitFlush(cupti);
+    }
     for (int i = 0; mode == "linger" && i < 300; ++i) {
         pause();
     }

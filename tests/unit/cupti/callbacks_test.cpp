@@ -139,6 +139,31 @@ TEST(Callbacks, AnExecutableWithLiveAllocationsIsNotTraceable) {
     EXPECT_EQ(execs[2].exec, 2U);
 }
 
+// As after cudaDeviceReset: no callback tells of the executables, and what could crash is gone with the
+// context.
+TEST(Callbacks, ExecutablesEndWithTheirContext) {
+    const Recorded recorded([] {
+        Driver driver;
+        driver.createStream(kStream, 0);
+        driver.beginCapture(kStream, 1);
+        driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+        driver.endCapture(kStream, 1);
+        driver.instantiate(1, 2, {CU_GRAPH_NODE_TYPE_MEMSET}, 0);
+        driver.instantiate(1, 4, {CU_GRAPH_NODE_TYPE_MEMSET}, 0);
+        driver.execEvent(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING, 0, 4);
+        driver.contextDestroyed();
+        driver.execEvent(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING, 0, 2); // late: it is known already
+    });
+    ASSERT_EQ(recorded.status, 0);
+    std::vector<std::uint64_t> ended;
+    for (const raw::GraphExec& exec : recorded.read().historyOf<raw::GraphExec>()) {
+        if (exec.life == static_cast<std::uint16_t>(raw::Life::Destroyed)) {
+            ended.push_back(exec.exec);
+        }
+    }
+    EXPECT_EQ(ended, (std::vector<std::uint64_t>{4, 2}));
+}
+
 TEST(Callbacks, ChildGraphsHangBelowTheirNode) {
     const Recorded recorded([] {
         Driver driver;
