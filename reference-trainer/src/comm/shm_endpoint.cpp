@@ -389,9 +389,12 @@ std::vector<std::uint32_t> ShmEndpoint::lookAround() const {
     return look;
 }
 
-// Whether `rank` sleeps and nothing has moved for it since it went to sleep.
+// Whether `rank` sleeps and nothing has moved for it since it went to sleep. One that is just writing down
+// what it waits for, however long it is kept from going on, does not.
 bool ShmEndpoint::blocked(int rank) const {
     const RankCard& card = m_segment.card(rank);
+    if (card.waiting.epoch.load() % 2 != 0)
+        return false;
     const std::uint32_t kind = card.waiting.blocked.load();
     return kind == 1 || (kind == 2 && card.waiting.bellSeen.load() == card.bell.load());
 }
