@@ -115,8 +115,9 @@ TEST(Run, KeepsTheLatestEventsOfALongJob) {
 
 TEST(Run, AWindowOfRangesIsRecordedAndNothingElse) {
     const Workshop shop;
-    ASSERT_EQ(shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--window", "^optimizer"}, {"--steps", "60"}))
-                  .status,
+    ASSERT_EQ(
+        shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--window", "^optimizer"}, {"--steps", "400"}))
+            .status,
         0);
     const auto ask = [&shop](const std::string& sql) {
         const ProgramEnd answer

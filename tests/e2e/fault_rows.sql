@@ -173,15 +173,21 @@ SELECT COUNT(*) FROM (SELECT a.process_id FROM api_call AS a JOIN api USING (api
 
 -- fault: replay-jitter
 -- places: | @step=3
-SELECT COUNT(*) FROM (SELECT process_id FROM replay_gap
-  WHERE steady AND host_other_ns > 3000000
-  GROUP BY process_id HAVING COUNT(*) > 1);
+-- A delay lasts twelve steps, three launches in ten have one: in units of the
+-- time for a step, because a busy machine stretches all.
+SELECT COUNT(*) FROM (SELECT g.process_id FROM replay_gap AS g JOIN steady_state AS s USING (process_id)
+  WHERE g.steady AND g.host_other_ns > 3 * (s.end_ns - s.start_ns) / (SELECT COUNT(*) FROM step AS n
+    WHERE n.process_id = g.process_id AND n.kind = 'steady')
+  GROUP BY g.process_id HAVING COUNT(*) > 1);
 
 -- fault: slow-dataloader
 -- places: | @step=3
+-- In most steps, not in a few that a busy machine held up.
 SELECT COUNT(*) FROM (SELECT g.process_id FROM replay_gap AS g JOIN steady_state AS s USING (process_id)
   WHERE g.steady AND NOT g.same_step
-  GROUP BY g.process_id, g.exec_id HAVING SUM(g.data_ns) > 0.3 * (s.end_ns - s.start_ns));
+    AND g.data_ns > 0.1 * (s.end_ns - s.start_ns) / (SELECT COUNT(*) FROM step AS n
+      WHERE n.process_id = g.process_id AND n.kind = 'steady')
+  GROUP BY g.process_id, g.exec_id HAVING COUNT(*) > 12);
 
 -- fault: graph-cache-overflow
 -- places: | :6
@@ -230,7 +236,7 @@ SELECT COUNT(*) FROM (SELECT node_id FROM (SELECT k.node_id, k.dur_ns, LEAD(k.st
     FROM kernel AS k JOIN kernel_shape USING (shape_id) JOIN string ON string_id = name_id
     WHERE k.node_id IS NOT NULL AND text LIKE '%AllReduce')
   WHERE period_ns IS NOT NULL
-  GROUP BY node_id HAVING MIN(dur_ns) > 4000000 AND MIN(dur_ns) > 0.3 * MIN(period_ns));
+  GROUP BY node_id HAVING MIN(dur_ns) > 4000000 AND MIN(dur_ns) > 0.05 * MIN(period_ns));
 
 -- fault: nccl-abort
 -- places: | @step=1
@@ -239,28 +245,29 @@ SELECT COUNT(*) FROM (SELECT node_id FROM (SELECT k.node_id, k.dur_ns, LEAD(k.st
 SELECT COUNT(*) FROM api_call AS a JOIN api USING (api_id) WHERE name LIKE '%Abort%';
 
 -- fault: pp-unfused-p2p
+-- (The stuck one takes two looks of 20 ms; what comes after it fails at once.)
 -- places: |
 -- options: --pp 2
 -- ends: 1
 SELECT COUNT(*) FROM (SELECT t.process_id, n.text AS name, ROW_NUMBER() OVER (
-    PARTITION BY t.process_id ORDER BY k.dur_ns DESC) AS nth
+    PARTITION BY t.process_id ORDER BY k.start_ns DESC) AS nth
   FROM kernel AS k JOIN track AS t USING (track_id)
   JOIN kernel_shape USING (shape_id) JOIN string AS n ON string_id = name_id
-  WHERE n.text IN ('Send', 'Recv', 'AllReduce')) AS longest
+  WHERE n.text IN ('Send', 'Recv', 'AllReduce') AND k.dur_ns > 15000000) AS latest
 WHERE nth = 1 AND name = 'Send' AND EXISTS (SELECT * FROM api_call AS a
-  WHERE a.process_id = longest.process_id AND a.result = 719);
+  WHERE a.process_id = latest.process_id AND a.result = 719);
 
 -- fault: ring-send-recv-order
 -- places: |
 -- options: --cp 2
 -- ends: 1
 SELECT COUNT(*) FROM (SELECT t.process_id, n.text AS name, ROW_NUMBER() OVER (
-    PARTITION BY t.process_id ORDER BY k.dur_ns DESC) AS nth
+    PARTITION BY t.process_id ORDER BY k.start_ns DESC) AS nth
   FROM kernel AS k JOIN track AS t USING (track_id)
   JOIN kernel_shape USING (shape_id) JOIN string AS n ON string_id = name_id
-  WHERE n.text IN ('Send', 'Recv', 'AllReduce')) AS longest
+  WHERE n.text IN ('Send', 'Recv', 'AllReduce') AND k.dur_ns > 15000000) AS latest
 WHERE nth = 1 AND name = 'Send' AND EXISTS (SELECT * FROM api_call AS a
-  WHERE a.process_id = longest.process_id AND a.result = 719);
+  WHERE a.process_id = latest.process_id AND a.result = 719);
 
 -- fault: env-mismatch
 -- places: | :9.1

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -153,6 +154,45 @@ void check(const RawSpool& raw, const Progress& progress, Totals& totals) {
     totals.withoutDrops += droppedEvents + droppedHistory == 0 ? 1 : 0;
 }
 
+void pauseNs(long ns) {
+    const timespec pause{0, ns};
+    nanosleep(&pause, nullptr);
+}
+
+/// Events were removed: the first piece of them is gone.
+bool isShortened(const SpoolBuilder& spool) {
+    bool any = false;
+    for (const auto& entry : std::filesystem::directory_iterator(spool.path())) {
+        const std::string name = entry.path().filename().string();
+        // <stem>.<number>.<since>.events
+        const std::size_t since = name.rfind('.', name.size() - sizeof ".events");
+        if (!name.ends_with(".events") || since == std::string::npos) {
+            continue;
+        }
+        any = true;
+        if (name.substr(0, since).ends_with(".0")) {
+            return false;
+        }
+    }
+    return any;
+}
+
+/// The moment of the kill: some at any time, which may be before the first record; most when a thread has
+/// come so far, or when the oldest events have gone, however long the machine takes for that.
+void awaitMoment(
+    std::mt19937& random, const Progress& progress, const SpoolBuilder& spool, bool keepsLatest) {
+    const std::uint32_t kind = random() % 4;
+    const Acknowledged& one = progress[random() % kThreads];
+    const std::uint64_t target = random() % 60'000;
+    pauseNs(static_cast<long>(1'000'000 + random() % 60'000'000));
+    for (int i = 0; i < 600'000 && kind != 0; ++i) {
+        if (keepsLatest && kind != 1 ? isShortened(spool) : one.events.load() >= target) {
+            return;
+        }
+        pauseNs(100'000);
+    }
+}
+
 void killOnce(std::mt19937& random, Totals& totals) {
     auto* progress = static_cast<Progress*>(
         mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -175,8 +215,7 @@ void killOnce(std::mt19937& random, Totals& totals) {
             thread.join();
         }
     });
-    const timespec moment{0, static_cast<long>(1'000'000 + random() % 60'000'000)};
-    nanosleep(&moment, nullptr);
+    awaitMoment(random, *progress, spool, keptBytes != 0);
     ASSERT_EQ(kill(child, SIGKILL), 0);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);

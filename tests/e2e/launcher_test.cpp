@@ -6,11 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -48,23 +53,21 @@ std::size_t countOf(const std::string& text, const std::string& part) {
     return count;
 }
 
+// At least a minute before it gives up.
 template <class Condition> bool eventually(Condition condition) {
-    const auto endsAt = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition()) {
-        if (std::chrono::steady_clock::now() > endsAt)
-            return false;
+    for (int i = 0; i < 30'000 && !condition(); ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return true;
+    return condition();
 }
 
-// Pids of the processes that have a segment in any spool of the workshop.
+// Pids of the processes that record into any spool of the workshop: what they write first, once the ring is
+// there, is in their segments.
 std::vector<pid_t> recorded(const Workshop& shop) {
     std::vector<pid_t> pids;
     for (const fs::path& spool : shop.spools()) {
         std::error_code ignored;
         for (const auto& file : fs::directory_iterator(spool, ignored)) {
-            if (file.path().extension() != ".seg")
+            if (file.path().extension() != ".seg" || file.file_size(ignored) == 0)
                 continue;
             // <host>.<pid>.<start>.<random>.seg
             std::string stem = file.path().stem().string();
@@ -87,12 +90,20 @@ void expectNothingLost(const Workshop& shop, const std::string& trace = "x.gdt")
 
 class Launcher : public testing::Test {
 protected:
-    // A sibling of a job that only its variables tell: its stderr goes to a file of its own.
-    pid_t startSibling(int number, int steps) {
+    // A sibling of a job that only its variables tell: its stderr goes to a file of its own. `command`: what
+    // it runs.
+    pid_t startSibling(int number, const std::vector<std::string>& command) {
         const std::string error = "exec \"$0\" \"$@\" 2>err." + std::to_string(number);
         return m_shop.start(std::vector<std::string>{"sh", "-c", error}
-            + graphdoctor({"run", "-o", m_shop.file("x.gdt"), "--"}) + trainer(steps));
+            + graphdoctor({"run", "-o", m_shop.file("x.gdt"), "--"}) + command);
     }
+    // A trainer, and afterwards a wait for the pipe `gate` to be opened.
+    std::vector<std::string> gated(int steps, const std::string& gate) const {
+        return std::vector<std::string>{"sh", "-c", "\"$0\" \"$@\"; read go <" + m_shop.file(gate)}
+        + trainer(steps);
+    }
+    // Lets the command behind the pipe end, and those that have not come to it yet.
+    static void open(const fs::path& gate) { std::ofstream(gate) << "go\n"; }
     std::string errors(int count) const {
         std::string all;
         for (int i = 0; i < count; ++i)
@@ -109,7 +120,7 @@ protected:
     void siblingsGiveOneTrace() {
         std::vector<pid_t> pids;
         for (int i = 0; i < 3; ++i)
-            pids.push_back(startSibling(i, 30));
+            pids.push_back(startSibling(i, trainer(30)));
         for (const pid_t pid : pids)
             EXPECT_EQ(Workshop::wait(pid), 0);
         expectOneReport(errors(3), 3);
@@ -139,12 +150,17 @@ TEST_F(Launcher, AKilledSiblingTakesNothingWithIt) {
     m_shop.variables.insert({{"TORCHELASTIC_RUN_ID", "job7"}, {"MASTER_ADDR", "localhost"},
         {"MASTER_PORT", "29556"}, {"LOCAL_WORLD_SIZE", "3"}});
     std::vector<pid_t> pids;
-    for (int i = 0; i < 3; ++i)
-        pids.push_back(startSibling(i, i == 0 ? 40 : 400));
+    for (int i = 0; i < 3; ++i) {
+        const std::string gate = "gate." + std::to_string(i);
+        ASSERT_EQ(mkfifo(m_shop.file(gate).c_str(), 0600), 0);
+        pids.push_back(startSibling(i, gated(i == 0 ? 40 : 400, gate)));
+    }
     ASSERT_TRUE(eventually([this] { return recorded(m_shop).size() == 3; }));
-    // `graphdoctor run` itself; its command goes on alone.
+    // `graphdoctor run` itself; its command goes on alone, and ends before the others.
     ASSERT_EQ(kill(pids[0], SIGKILL), 0);
     EXPECT_EQ(Workshop::wait(pids[0]), 128 + SIGKILL);
+    for (int i = 0; i < 3; ++i)
+        open(m_shop.path("gate." + std::to_string(i)));
     EXPECT_EQ(Workshop::wait(pids[1]), 0);
     EXPECT_EQ(Workshop::wait(pids[2]), 0);
     expectOneReport(errors(3), 2);
@@ -219,6 +235,7 @@ TEST(Kills, OfARecordedProcessLeaveItsTrace) {
 }
 
 TEST(Kills, OfRunItselfLeaveASpoolThatCanBeImported) {
+    ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     std::mt19937 random(20261201);
     int imported = 0;
     for (int i = 0; i < kills() && !testing::Test::HasFailure(); ++i) {
@@ -231,11 +248,8 @@ TEST(Kills, OfRunItselfLeaveASpoolThatCanBeImported) {
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 150'000));
         kill(run, SIGKILL);
         Workshop::wait(run);
-        // The command goes on alone, and so does its record; it may also have ended before.
-        const std::vector<pid_t> pids = recorded(shop);
-        ASSERT_TRUE(eventually([&] {
-            return std::all_of(pids.begin(), pids.end(), [](pid_t pid) { return kill(pid, 0) != 0; });
-        }));
+        // The command goes on alone, as a child of this process now, and so does its record.
+        while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) { }
         EXPECT_LE(fs::exists(shop.path("x.gdt")) + shop.spools().size(), 2u);
         if (fs::exists(shop.path("x.gdt"))) { // the kill came after the import: the trace is whole
             expectNothingLost(shop, "x.gdt");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,9 @@ pid_t spawn(const fs::path& folder, const std::map<std::string, std::string>& va
     const pid_t pid = fork();
     if (pid != 0)
         return pid;
+    // As from a terminal, also where the tests run in the background of a shell, which ignores them.
+    for (const int number : {SIGINT, SIGQUIT, SIGHUP})
+        signal(number, SIG_DFL);
     const int outFd = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int errFd = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int inFd = open("/dev/null", O_RDONLY);

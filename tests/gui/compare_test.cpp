@@ -61,7 +61,7 @@ protected:
         window.resize(1400, 900);
         window.show();
         window.activateWindow();
-        ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+        ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     }
     void open(MainWindow& window, const QStringList& paths) {
         showWindow(window);
@@ -92,7 +92,7 @@ protected:
     static void compareRanks(MainWindow& window) {
         QSignalSpy answered(&window, &MainWindow::ranksAnswered);
         key(window, Qt::Key_X);
-        ASSERT_TRUE(answered.count() > 0 || answered.wait(10'000));
+        ASSERT_TRUE(answered.count() > 0 || answered.wait(60'000));
     }
     QString twoRanks(const std::string& secondHost = "h") {
         return files.made(kNames + rankSql(1, 0, 1'200'000) + rankSql(2, 1, 1'700'000, secondHost),
@@ -230,7 +230,7 @@ TEST_F(Compared, CollectivesOfARecordedTraceLineUp) {
     window.ranks()->show();
     QSignalSpy answered(&window, &MainWindow::ranksAnswered);
     window.ranks()->wantStep(1);
-    ASSERT_TRUE(answered.wait(10'000));
+    ASSERT_TRUE(answered.wait(60'000));
     const StepPtr& step = window.ranks()->model().step();
     ASSERT_NE(step, nullptr);
     ASSERT_GE(step->collectives.size(), 3u) << window.ranks()->notes().toStdString();

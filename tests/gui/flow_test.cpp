@@ -21,7 +21,7 @@ protected:
     }
     bool step(Qt::Key bracket, const std::string& wanted) {
         key(bracket);
-        return QTest::qWaitFor([&] { return selected() == wanted; }, 10'000);
+        return QTest::qWaitFor([&] { return selected() == wanted; }, 60'000);
     }
     void select(std::int64_t process, const std::string& table, std::int64_t row, std::int64_t startNs) {
         const EventKey event = view->findEvent(process, table, row, startNs);
@@ -78,15 +78,15 @@ TEST_F(FlowWalk, ANodesKernelNamesItselfInTheReplaysBeforeAndAfter) {
 TEST_F(FlowWalk, AnEagerKernelComesFromItsCallAndLeadsToTheNextOnItsStream) {
     open("h200-trace-nccl-pair");
     select(1, "kernel", 5, 1'230'303'386); // of a graph: no call of its own
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !view->flow().empty(); }, 10'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !view->flow().empty(); }, 60'000));
     EXPECT_EQ(arrows(FlowKind::launch), 0U);
     select(1, "memcpy", 4, 1'147'420'860);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::launch) == 1; }, 10'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::launch) == 1; }, 60'000));
     EXPECT_TRUE(step(Qt::Key_BracketLeft, "api_call 184 of 1")) << selected();
     EXPECT_TRUE(step(Qt::Key_BracketRight, "memcpy 4 of 1")) << selected();
     // Single launches of kernels were not recorded here: said, and the stream's order is still there.
     select(1, "kernel", 8, 1'239'358'305);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::dependency) == 2; }, 10'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::dependency) == 2; }, 60'000));
     EXPECT_EQ(arrows(FlowKind::launch), 0U);
     EXPECT_GE(window.details()->model().find("flow"), 0);
     EXPECT_TRUE(step(Qt::Key_BracketRight, "kernel 9 of 1")) << selected();
@@ -95,7 +95,7 @@ TEST_F(FlowWalk, AnEagerKernelComesFromItsCallAndLeadsToTheNextOnItsStream) {
 TEST_F(FlowWalk, CollectivesAreJoinedAcrossRanks) {
     open("h200-trace-nccl-pair");
     select(1, "kernel", 5, 1'230'303'386);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::collective) == 1; }, 10'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::collective) == 1; }, 60'000));
     EXPECT_GE(window.details()->model().find("other ranks"), 0);
     const auto other = std::find_if(view->flow().begin(), view->flow().end(),
         [](const TimelineView::Arrow& arrow) { return arrow.kind == FlowKind::collective; });
@@ -103,7 +103,7 @@ TEST_F(FlowWalk, CollectivesAreJoinedAcrossRanks) {
     EXPECT_EQ(other->other.startNs(), 1'232'558'136);
     // The calls too, eager ones and captured ones each in their order.
     select(2, "nccl_op", 22, 1'149'344'541);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::collective) == 1; }, 10'000)) << selected();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return arrows(FlowKind::collective) == 1; }, 60'000)) << selected();
     EXPECT_EQ(view->flow().front().other.startNs(), 1'149'210'392);
 }
 
@@ -113,7 +113,7 @@ TEST_F(FlowWalk, ArrowsAreDrawnOverTheRows) {
     select(1, "replay", 1, 1'230'303'386);
     view->settle();
     const QImage without = view->viewport()->grab().toImage();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return view->flow().size() >= 4; }, 10'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return view->flow().size() >= 4; }, 60'000));
     EXPECT_NE(view->viewport()->grab().toImage(), without);
     key(Qt::Key_Escape);
     EXPECT_TRUE(view->flow().empty());
@@ -192,13 +192,17 @@ TEST_F(FlowWalk, AnimationEndsWhereTheViewSaysItIs) {
     open("h200-trace-healthy");
     view->setAnimated(true);
     const TimeScale before = view->scale();
-    key(Qt::Key_W);
+    press(Qt::Key_W); // nothing has moved yet
     EXPECT_LT(view->scale().nsPerPx, before.nsPerPx);
     view->settle();
     const QImage soon = view->viewport()->grab().toImage();
-    QTest::qWait(400);
-    const QImage late = view->viewport()->grab().toImage();
-    EXPECT_NE(soon, late);
+    QImage late = soon;
+    for (int alike = 0; alike < 2;) {
+        QTest::qWait(50); // several moves, as long as there are any
+        const QImage now = view->viewport()->grab().toImage();
+        alike = now == late && now != soon ? alike + 1 : 0;
+        late = now;
+    }
     QTest::qWait(100);
     EXPECT_EQ(view->viewport()->grab().toImage(), late);
 }

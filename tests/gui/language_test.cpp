@@ -61,7 +61,7 @@ TEST_F(Chinese, DetailsOfEveryKindOfEventSpeakIt) {
         DetailsModel& details = window.details()->model();
         QSignalSpy flow(&details, &QAbstractItemModel::modelReset);
         view->selectEvent({row, 0, 0});
-        ASSERT_TRUE(QTest::qWaitFor([&] { return details.find("row") >= 0; }, 10'000));
+        ASSERT_TRUE(QTest::qWaitFor([&] { return details.find("row") >= 0; }, 60'000));
         for (int i = 0; i < details.rowCount(); ++i) {
             const QString key = details.index(i, 0).data().toString();
             EXPECT_TRUE(key.isEmpty() || isChinese(key) || same.contains(key.toStdString()))

@@ -24,7 +24,7 @@ protected:
         window.show();
         // Keys are shortcuts, and those need the active window: on a real X server that takes a moment.
         window.activateWindow();
-        ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+        ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
         QSignalSpy done(&window, &gui::MainWindow::traceLoaded);
         window.openTrace(path);
         ASSERT_TRUE(done.count() == 1 || done.wait(60'000));
@@ -33,9 +33,13 @@ protected:
         QCoreApplication::processEvents();
         view->settle();
     }
-    void key(Qt::Key k, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    // Without a turn of the event loop afterwards.
+    void press(Qt::Key k, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
         QWidget* target = window.focusWidget() != nullptr ? window.focusWidget() : &window;
         QTest::keyClick(target, k, modifiers);
+    }
+    void key(Qt::Key k, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+        press(k, modifiers);
         QCoreApplication::processEvents();
     }
     // What a screen reader says of the focused item.

@@ -5,10 +5,11 @@ allocator, and the graph whose node points into one is reported through the tool
 usage: torch_hook_client.py freed|healthy|exit|kill|late|busy|overflow|own|plain
   freed     the block is freed and handed out again before the last launches
   healthy   the block stays
-  exit      as freed, then waits and ends by _exit(0)
-  kill      as freed, then waits and ends by SIGKILL
-  late      as freed, then waits and ends
-  busy      as freed, then launches without a pause, after a while says so, and ends by _exit(0) when a line comes in
+  exit      as freed, then waits for a look of the hook's and ends by _exit(0)
+  kill      as freed, then waits for a look of the hook's and ends by SIGKILL
+  late      as freed, then waits until a look of the hook's has begun and ends
+  busy      as freed, inside one long step, then launches, after a while says so, and ends by _exit(0) when a line
+            comes in
   overflow  as healthy, with more allocations than the history holds
   own       records and reads a memory history of its own
   plain     prints what the interpreter looks like
@@ -59,11 +60,15 @@ class Memory(ctypes.Structure):
                 ("pool", u64), ("stream", u64)]
 
 
+class Range(ctypes.Structure):
+    _fields_ = [("size", u32), ("op", u32), ("domain", ctypes.c_char_p), ("name", ctypes.c_char_p), ("u64", u64)]
+
+
 class Runtime:
     """Reports to the collector what a runtime would; does nothing when nobody listens."""
 
     FIELDS = ["api_enter", "api_exit", "device", "context", "stream", "event", "graph", "node", "edge", "exec",
-              "node_params", "alloc"]
+              "node_params", "alloc", "free", "activity", "comm", "comm_op", "range"]
 
     def __init__(self):
         self.table = None
@@ -108,6 +113,9 @@ class Runtime:
     def launch(self):
         self.call(GRAPH_LAUNCH, exec=EXEC)
 
+    def begin_step(self):
+        self.tell("range", Range(size=ctypes.sizeof(Range), op=1, name=b"step"))
+
 
 def load_batch(torch):
     return torch.cuda.tensor(1 << 16)
@@ -115,6 +123,28 @@ def load_batch(torch):
 
 def let_go(torch, block):
     torch.cuda.drop(block)
+
+
+def hook_of(torch):
+    """What follows the allocator of this process; None where nothing does."""
+    cells = getattr(torch.cuda.memory._record_memory_history, "__closure__", None) or ()
+    return next((cell.cell_contents for cell in cells if type(cell.cell_contents).__name__ == "Hook"), None)
+
+
+def wait_for_a_look(torch, launches):
+    """Until everything up to this launch has been handed over."""
+    hook = hook_of(torch)
+    while hook and hook.told_replays < launches:
+        time.sleep(0.01)
+    if hook:
+        with hook.lock:
+            pass
+
+
+def wait_for_the_beginning_of_a_look(torch):
+    hook = hook_of(torch)
+    while hook and not torch.cuda.memory.looks:
+        time.sleep(0.01)
 
 
 def launch_until_a_line_comes(runtime):
@@ -130,6 +160,8 @@ def job(case):
     import torch
 
     runtime = Runtime()
+    if case == "busy":
+        runtime.begin_step()
     runtime.segment(torch.cuda.memory.SEGMENT, torch.cuda.memory.BYTES)
     torch.cuda.tensor(1 << 20)
     static = load_batch(torch)
@@ -145,8 +177,10 @@ def job(case):
         runtime.launch()
     if case == "busy":
         launch_until_a_line_comes(runtime)
-    elif case in ("exit", "kill", "late"):
-        time.sleep(0.8)
+    elif case in ("exit", "kill"):
+        wait_for_a_look(torch, 4)
+    elif case == "late":
+        wait_for_the_beginning_of_a_look(torch)
     if case in ("exit", "busy"):
         os._exit(0)
     elif case == "kill":

@@ -4,6 +4,8 @@
 #include "analyzer/store/trace.h"
 
 #include "collector/raw/chunk.h"
+#include "collector/raw/records_memory.h"
+#include "collector/raw/ring_header.h"
 #include "collector/session/session.h"
 #include "collector/session/sink.h"
 #include "tests/support/spool_builder.h"
@@ -51,10 +53,13 @@ protected:
     test::SpoolBuilder m_spool;
 };
 
-// Waits (in a child) for the collector's threads, at most 10 s.
+// Waits (in a child) for the collector's threads, at least a minute before the child ends with status 9.
 template <class Condition> void eventually(Condition condition) {
-    for (int i = 0; i < 2000 && !condition(); ++i)
+    for (int i = 0; !condition(); ++i) {
+        if (i == 12'000)
+            _exit(9);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
 }
 
 void call(std::uint32_t api, std::int32_t result, std::uint64_t correlation) {
@@ -65,6 +70,11 @@ void call(std::uint32_t api, std::int32_t result, std::uint64_t correlation) {
     info.stream = 7;
     sink::apiEnter(info);
     sink::apiExit(info, result);
+}
+
+// What another thread changes.
+template <class T> T at(const T& word) {
+    return std::atomic_ref(const_cast<T&>(word)).load();
 }
 
 TEST_F(CollectorSpool, AClosedProcess) {
@@ -130,7 +140,8 @@ TEST_F(CollectorSpool, KeepsTheLatestEventsAndSaysSinceWhen) {
             if (i % 4000 == 0)
                 std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
-        eventually([] { return session::currentSession()->events.removed() != 0; });
+        // With the second removal the first has been said.
+        eventually([] { return session::currentSession()->events.removed() > 1; });
     }),
         0);
     import();
@@ -165,13 +176,14 @@ TEST_F(CollectorSpool, TheHistoryHasItsOwnCap) {
         memory.size = sizeof memory;
         memory.kind = GD_RT_MEMORY_DEVICE;
         memory.bytes = 64;
-        std::uint64_t number = 0;
-        eventually([&] {
-            for (int i = 0; i < 2000; ++i) {
-                memory.ptr = ++number * 64;
-                sink::alloc(memory);
-            }
-            return session::currentSession()->ring.header().loss[0].droppedRecords != 0;
+        // Four times what may be kept, and far less than the ring holds.
+        for (std::uint64_t number = 1; number * sizeof(raw::Alloc) < 4'000'000; ++number) {
+            memory.ptr = number * 64;
+            sink::alloc(memory);
+        }
+        eventually([] {
+            const raw::RingHeader& header = session::currentSession()->ring.header();
+            return at(header.historyFull) != 0 && at(header.loss[0].droppedRecords) != 0;
         });
         call(GD_API_EVENT_RECORD, 0, 1);
     }),

@@ -91,11 +91,10 @@ TEST(ChildProcess, ForwardsSignalsToTheWholeGroup) {
     const pid_t waiter = fork();
     if (waiter == 0) {
         // A grandchild that only the group reaches; the shell reports how it ended.
-        const auto end
-            = runChild({"sh", "-c",
-                           "trap 'wait $child; exit $?' TERM; sh -c 'trap \"exit 5\" TERM; echo x > "
-                               + ready.string() + "; while :; do sleep 0.01; done' & child=$!; wait $child"},
-                {"PATH=/usr/bin:/bin"});
+        const auto end = runChild({"sh", "-c",
+                                      "trap 'wait $!; exit $?' TERM; sh -c 'trap \"exit 5\" TERM; echo x > "
+                                          + ready.string() + "; while :; do sleep 0.01; done' & wait $!"},
+            {"PATH=/usr/bin:/bin"});
         _exit(end ? end->status() : 99);
     }
     read(ready); // until the grandchild is there
@@ -139,6 +138,7 @@ TEST(InterruptExit, EndsWithTheMessageAndRemovesUnfinishedFiles) {
     if (process == 0) {
         if (freopen(errors.c_str(), "w", stderr) == nullptr)
             _exit(98);
+        signal(SIGINT, SIG_DFL); // in the background of a shell it is ignored
         const InterruptExit guard("later\n", {unfinished.string()}, 42);
         raise(SIGINT);
         _exit(97);

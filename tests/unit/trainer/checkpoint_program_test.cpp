@@ -16,6 +16,8 @@
 #include <map>
 #include <string>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,9 +191,12 @@ TEST(Log, AFullDiskEndsTheLogAndNothingElse) {
 
 TEST(Checkpoint, ASignalSavesAndLeavesAndTheRunCanGoOn) {
     const TemporaryFolder folder;
-    const std::string arguments = kSmall + "--tp 2 --dp 2 --steps 400 --log-interval 5 ";
+    const std::string arguments = kSmall + "--tp 2 --dp 2 --steps 400 --log-interval 1 ";
     const Outcome straight = run(folder, arguments);
+    // What it prints goes through a pipe that holds some forty lines: it cannot come to its end before it is
+    // asked to stop.
     const std::string printed = (folder.path() / "printed").string();
+    ASSERT_EQ(::mkfifo(printed.c_str(), 0600), 0);
     const pid_t child = ::fork();
     if (child == 0) {
         // --steps are those of the whole run, of which the learning rate knows; eager calls that take a while
@@ -202,15 +207,22 @@ TEST(Checkpoint, ASignalSavesAndLeavesAndTheRunCanGoOn) {
         ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
         ::_exit(127);
     }
-    while (readText(printed).find("\nstep ") == std::string::npos) {
-        ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << readText(printed);
-        ::usleep(1000);
+    const int pipe = ::open(printed.c_str(), O_RDONLY);
+    ASSERT_GE(::fcntl(pipe, F_SETPIPE_SZ, 4096), 0);
+    std::string said;
+    bool asked = false;
+    char text[512];
+    for (ssize_t count = 0; (count = ::read(pipe, text, sizeof(text))) > 0;) {
+        said.append(text, static_cast<std::size_t>(count));
+        if (!asked && said.find("\nstep ") != std::string::npos) {
+            asked = ::kill(child, SIGINT) == 0;
+        }
     }
-    ::kill(child, SIGINT);
+    ::close(pipe);
     int wait = 0;
     ::waitpid(child, &wait, 0);
-    EXPECT_EQ(wait, 0) << readText(printed);
-    EXPECT_NE(readText(printed).find("stopped as asked"), std::string::npos) << readText(printed);
+    EXPECT_EQ(wait, 0) << said;
+    EXPECT_NE(said.find("stopped as asked"), std::string::npos) << said;
     EXPECT_NE(readText(folder.path() / "points" / "latest"), "step-400");
     const Outcome resumed = run(folder, arguments + "--resume points");
     EXPECT_EQ(resumed.parameterHash, straight.parameterHash) << resumed.output;
