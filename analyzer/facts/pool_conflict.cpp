@@ -117,37 +117,50 @@ private:
         std::int64_t addresses = 0;
     };
 
+    using Order = std::vector<std::pair<const Replay*, const User*>>;
+    using BrokenByPair = std::map<std::tuple<std::size_t, std::size_t, const User*>, Broken>;
+
+    // `users`: places of those that use the address, in the order of the step.
+    static void addBroken(const Order& order, const std::vector<std::size_t>& users, std::uint64_t address,
+        bool common, BrokenByPair& result) {
+        std::vector<std::size_t> captured = users;
+        std::sort(captured.begin(), captured.end(), [&](std::size_t a, std::size_t b) {
+            return order[a].second->capturedNs < order[b].second->capturedNs;
+        });
+        for (std::size_t i = 0; i + 1 < captured.size(); ++i) {
+            const auto at = std::find(users.begin(), users.end(), captured[i]);
+            const bool isLast = at + 1 == users.end();
+            // The one that should follow runs later; if it ran before, no one waits for this result.
+            if (isLast || *(at + 1) == captured[i + 1] || captured[i + 1] < captured[i])
+                continue;
+            // One that uses exactly the same memory leaves its results where the first one left its own.
+            if (common && order[*(at + 1)].second->addresses != order[captured[i]].second->addresses)
+                continue;
+            Broken& broken = result[{*(at + 1), captured[i], order[captured[i + 1]].second}];
+            if (broken.addresses++ == 0)
+                broken = {*(at + 1), captured[i], order[captured[i + 1]].second, address, 1};
+        }
+    }
+
     // Per address: whoever follows a user of it in the order of captures must follow it in the step, too.
-    static std::vector<Broken> brokenOrders(const std::vector<std::pair<const Replay*, const User*>>& order) {
+    static std::vector<Broken> brokenOrders(const Order& order) {
         std::map<std::uint64_t, std::vector<std::size_t>> places;
         for (std::size_t i = 0; i < order.size(); ++i) {
             for (const std::uint64_t address : order[i].second->addresses)
                 places[address].push_back(i);
         }
-        std::map<std::tuple<std::size_t, std::size_t, const User*>, Broken> result;
-        for (const auto& [address, users] : places) {
-            if (users.size() < 3)
-                continue;
-            // What every graph of the step uses may be what none of them passes on, such as weights.
-            const bool common = users.size() == order.size()
+        // What every graph of the step uses may be what none of them passes on, such as weights: it comes
+        // last.
+        const auto isCommon = [&](std::uint64_t address, const std::vector<std::size_t>& users) {
+            return users.size() == order.size()
                 && std::none_of(order.begin(), order.end(),
-                    [&, at = address](const auto& entry) { return writes(*entry.second, at); });
-            std::vector<std::size_t> captured = users;
-            std::sort(captured.begin(), captured.end(), [&](std::size_t a, std::size_t b) {
-                return order[a].second->capturedNs < order[b].second->capturedNs;
-            });
-            for (std::size_t i = 0; i + 1 < captured.size(); ++i) {
-                const auto at = std::find(users.begin(), users.end(), captured[i]);
-                const bool isLast = at + 1 == users.end();
-                // The one that should follow runs later; if it ran before, no one waits for this result.
-                if (isLast || *(at + 1) == captured[i + 1] || captured[i + 1] < captured[i])
-                    continue;
-                // One that uses exactly the same memory leaves its results where the first one left its own.
-                if (common && order[*(at + 1)].second->addresses != order[captured[i]].second->addresses)
-                    continue;
-                Broken& broken = result[{*(at + 1), captured[i], order[captured[i + 1]].second}];
-                if (broken.addresses++ == 0)
-                    broken = {*(at + 1), captured[i], order[captured[i + 1]].second, address, 1};
+                    [&](const auto& entry) { return writes(*entry.second, address); });
+        };
+        BrokenByPair result;
+        for (const bool common : {false, true}) {
+            for (const auto& [address, users] : places) {
+                if (users.size() >= 3 && isCommon(address, users) == common)
+                    addBroken(order, users, address, common, result);
             }
         }
         std::vector<Broken> list;

@@ -302,7 +302,8 @@ TEST_F(StallTest, WithoutRecordsOfReplaysItIsNotKnown) {
 TEST_F(StallTest, SendsThatWaitForEachOther) {
     TraceBuilder trace(100 * kSecond);
     for (int rank = 0; rank < 2; ++rank) {
-        trace.process(rank + 1);
+        if (rank > 0)
+            trace.process(rank + 1);
         trace.hostDevice(1000);
         trace.comm(kComm, 2, 5);
         trace.call(1, GD_API_COMM_SEND, 1000, 1100, {.correlation = 40 + rank});
@@ -326,7 +327,8 @@ protected:
     // Steps of 10 ms; in step i of each process the collective takes commMs[i].
     void job(const std::vector<std::vector<int>>& commMs, const char* kernel = "ncclDevKernel_AllReduce") {
         for (std::size_t rank = 0; rank < commMs.size(); ++rank) {
-            trace.process(static_cast<std::int64_t>(rank) + 1);
+            if (rank > 0)
+                trace.process(static_cast<std::int64_t>(rank) + 1);
             addSteps(trace, 12, 10 * kMs);
             trace.comm(kComm, 2, 5);
             for (int i = 0; i < 12; ++i) {

@@ -9,7 +9,7 @@ class UnorderedAccessTest : public testing::Test {
 protected:
     // One captured graph with two kernels that use nothing, launched four times.
     void SetUp() override {
-        trace.capturedGraph(1, 100, 200, {"first", "last"}, "step/cycle");
+        trace.capturedGraph(1, 100, 200, {"first", "last"});
         for (int i = 0; i < 4; ++i)
             trace.replay(1, 1000 + 100 * i, 1010 + 100 * i, 1020 + 100 * i, 1090 + 100 * i);
         first = trace.number("SELECT MIN(node_id) FROM graph_node");
@@ -48,7 +48,7 @@ TEST_F(UnorderedAccessTest, TwoFillsOnTwoBranches) {
     EXPECT_EQ(found(), "memset writes memset 128 no_path high");
     EXPECT_EQ(trace.number("SELECT address FROM unordered_access"), 0x1080);
     EXPECT_EQ(trace.number("SELECT replays FROM unordered_access"), 4);
-    EXPECT_EQ(trace.text("SELECT graph_name FROM unordered_access"), "step/cycle");
+    EXPECT_EQ(trace.text("SELECT graph_name FROM unordered_access"), "graph 1");
 }
 
 TEST_F(UnorderedAccessTest, AnEdgeOrdersThem) {
@@ -169,9 +169,9 @@ const std::vector<std::vector<std::int64_t>> kOneSet = {{1, 2}, {1, 2}, {1, 2}, 
 TEST_F(PoolConflictTest, ForwardPassesFirstOverwriteEachOther) {
     graphs(kOneSet);
     steps({1, 3, 2, 4, 5});
-    EXPECT_EQ(found(), "order 3: 1 2 x8");
-    EXPECT_EQ(trace.number("SELECT address FROM pool_conflict"), 2);
-    EXPECT_EQ(trace.text("SELECT confidence FROM pool_conflict"), "medium");
+    EXPECT_EQ(found(), "order 2: 3 4 x8,order 3: 1 2 x8");
+    EXPECT_EQ(trace.number("SELECT MIN(address) FROM pool_conflict"), 2);
+    EXPECT_EQ(trace.text("SELECT MAX(confidence) FROM pool_conflict"), "medium");
 }
 
 TEST_F(PoolConflictTest, TheOrderOfTheCapturesIsFine) {
@@ -216,8 +216,8 @@ TEST_F(PoolConflictTest, OneThatIsSeenToWriteThereIsSure) {
     const std::int64_t fill = trace.node({.graph = 3, .capture = 3, .createdNs = 310, .type = "memset"});
     trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
     steps({1, 3, 2, 4});
-    EXPECT_EQ(found(), "order 3: 1 2 x8");
-    EXPECT_EQ(trace.text("SELECT confidence FROM pool_conflict"), "high");
+    EXPECT_EQ(found(), "order 2: 3 4 x8,order 3: 1 2 x8");
+    EXPECT_EQ(trace.text("SELECT confidence FROM pool_conflict WHERE exec_id = 3"), "high");
 }
 
 // One set of buffers (2), replayed for two micro-batches before the backward passes.
