@@ -2,6 +2,7 @@
 // The window's files: what it opens, remembers and keeps beside a trace.
 #include "gui/app/compare_window.h"
 #include "gui/app/main_window.h"
+#include "gui/app/whole_file.h"
 
 #include <QAction>
 #include <QCloseEvent>
@@ -12,7 +13,6 @@
 #include <QFileInfo>
 #include <QMenu>
 #include <QMimeData>
-#include <QSaveFile>
 #include <QSettings>
 #include <QStatusBar>
 #include <QUrl>
@@ -103,13 +103,12 @@ void MainWindow::fillRecent() {
 }
 
 void MainWindow::keepMarks() {
-    QSaveFile file(m_path + QStringLiteral(".marks"));
+    const QString path = m_path + QStringLiteral(".marks");
     QByteArray text;
     for (const std::int64_t mark : m_timeline->marks())
         text += QByteArray::number(static_cast<qint64>(mark)) + '\n';
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit())
-        statusBar()->showMessage(
-            tr("Marks cannot be kept in %1: %2").arg(file.fileName(), file.errorString()), 8000);
+    if (const QString problem = writeWhole(path, text); !problem.isEmpty())
+        statusBar()->showMessage(tr("Marks cannot be kept in %1: %2").arg(path, problem), 8000);
 }
 
 void MainWindow::loadMarks() {

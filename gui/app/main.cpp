@@ -4,11 +4,11 @@
 #include "gui/app/language.h"
 #include "gui/app/main_window.h"
 #include "gui/app/options.h"
+#include "gui/app/whole_file.h"
 
 #include <QApplication>
 #include <QBuffer>
 #include <QEventLoop>
-#include <QSaveFile>
 #include <QStyleFactory>
 
 #include <unistd.h>
@@ -118,12 +118,10 @@ int writePicture(QWidget& window, const std::string& path) {
         say(path + " cannot be written: Qt cannot make PNG files here, or the picture needs more memory");
         return 3;
     }
-    QSaveFile file(QString::fromStdString(path));
-    if (!file.open(QIODevice::WriteOnly) || file.write(picture) != picture.size() || !file.commit()) {
-        say(fmt::format("{} cannot be written: {}", path, file.errorString().toStdString()));
-        return 3;
-    }
-    return 0;
+    const QString problem = gd::gui::writeWhole(QString::fromStdString(path), picture);
+    if (!problem.isEmpty())
+        say(fmt::format("{} cannot be written: {}", path, problem.toStdString()));
+    return problem.isEmpty() ? 0 : 3;
 }
 
 int refusePicture(const QString& sentence, int status) {

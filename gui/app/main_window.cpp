@@ -17,6 +17,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace gd::gui {
@@ -342,12 +343,21 @@ void MainWindow::showGraph() {
     m_graph->view()->setFocus();
 }
 
+// Processes in the order in which the timeline shows them.
 void MainWindow::showHits(const QString& text, const SearchResult& result) {
+    const auto& processes = m_timeline->info().processes;
+    const auto placeOf = [&processes](const SearchResult::OfRow& of) {
+        return std::find_if(processes.begin(), processes.end(),
+            [&](const ProcessInfo& process) { return process.id == of.row->process; });
+    };
+    SearchResult shown = result;
+    std::stable_sort(shown.rows.begin(), shown.rows.end(),
+        [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
     std::function<QString(std::int64_t)> heading;
-    if (m_timeline->info().processes.size() > 1)
+    if (processes.size() > 1)
         heading = [this](std::int64_t process) { return m_timeline->layout().heading(process); };
-    m_hits->setHits(text, result, std::move(heading));
-    m_timeline->setHits(result.rows);
+    m_hits->setHits(text, shown, std::move(heading));
+    m_timeline->setHits(shown.rows);
 }
 
 void MainWindow::showRule(const QString& id) {

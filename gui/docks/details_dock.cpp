@@ -30,6 +30,9 @@ DetailsDock::DetailsDock(QWidget* parent)
     m_view->horizontalHeader()->hide();
     m_view->horizontalHeader()->setStretchLastSection(true);
     setWidget(m_view);
+    // The width of the texts decides how many lines they need.
+    connect(
+        m_view->horizontalHeader(), &QHeaderView::sectionResized, m_view, &QTableView::resizeRowsToContents);
     setRows({});
     connect(m_view, &QTableView::activated, this, [this](const QModelIndex& index) {
         const DetailRow* row = m_model.row(index);

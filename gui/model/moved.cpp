@@ -4,6 +4,7 @@
 #include "analyzer/base/statement.h"
 #include "gui/model/flow_rows.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace gd::gui {
@@ -30,7 +31,7 @@ Result<MovedBytes> movedBytes(Db& db, std::int64_t fromNs, std::int64_t toNs) {
                 db.prepare(fmt::format("SELECT {}, sum(bytes) FROM {} WHERE rowid BETWEEN ?1 AND ?2 AND "
                                        "(start_ns >= ?3 OR start_ns + dur_ns > ?3) GROUP BY 1",
                     track.table == "memcpy" ? "'memcpy ' || copy_kind" : "'memset'", track.table)));
-            sums.bind(1, first - 1); // one may reach into the area
+            sums.bind(1, std::max(track.first, first - 1)); // one may reach into the area
             sums.bind(2, past - 1);
             sums.bind(3, fromNs);
             while (true) {

@@ -10,6 +10,7 @@
 #include <QListWidget>
 #include <QMenu>
 #include <QMimeData>
+#include <QPointer>
 #include <QStatusBar>
 #include <QTableView>
 #include <QTableWidget>
@@ -67,8 +68,7 @@ TEST_F(Window, TheQuestionMarkListsEveryKeyOfItsActions) {
         {"Next finding", "Zoom in", "Back to the view before", "Filter the findings", "Ctrl+wheel"})
         EXPECT_THAT(shownKeys(window), HasSubstr(word));
     QTest::keyClick(window.findChild<QDialog*>(QStringLiteral("keys")), Qt::Key_Escape);
-    QTest::qWaitFor([&] { return window.findChild<QDialog*>(QStringLiteral("keys")) == nullptr; }, 10'000);
-    EXPECT_EQ(shownKeys(window), "");
+    EXPECT_TRUE(QTest::qWaitFor([&] { return shownKeys(window).empty(); }, 10'000));
 }
 
 TEST_F(Window, TheComparisonListsItsKeysToo) {
@@ -205,7 +205,7 @@ TEST_F(Window, AnotherTraceIsComparedFromTheMenu) {
     compared->baseTimeline()->stepRow(0);
     EXPECT_EQ(compared->statusBar()->currentMessage(), compared->baseTimeline()->selectionText());
     EXPECT_FALSE(compared->statusBar()->currentMessage().isEmpty());
-    QSignalSpy gone(compared, &QObject::destroyed);
-    compared->close();
-    EXPECT_TRUE(gone.count() == 1 || gone.wait(10'000));
+    const QPointer<CompareWindow> there(compared);
+    EXPECT_TRUE(compared->close());
+    EXPECT_TRUE(QTest::qWaitFor([&] { return there.isNull(); }, 10'000));
 }

