@@ -37,6 +37,7 @@ function(gd_add_test)
     target_link_libraries(${arg_NAME} PRIVATE gd_options ${arg_LIBS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
     set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-    gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+    # The name of a parameter, not its value: a value may be an address, or another one each time.
+    gtest_discover_tests(${arg_NAME} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
         PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_SERIAL})
 endfunction()

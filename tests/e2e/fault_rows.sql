@@ -272,10 +272,10 @@ WHERE nth = 1 AND name = 'Send' AND EXISTS (SELECT * FROM api_call AS a
 -- fault: env-mismatch
 -- places: | :9.1
 SELECT COUNT(*) FROM nvtx_range AS m JOIN string AS t ON t.string_id = m.name_id
-  JOIN process_fact AS f ON f.process_id = m.process_id AND f.key = 'runtime'
+  JOIN process AS p ON p.process_id = m.process_id
 WHERE m.kind = 'mark' AND t.text LIKE 'versions: built for CUDA %, runtime CUDA %'
   AND substr(t.text, 26, instr(t.text, ',') - 26) <> substr(t.text, instr(t.text, ', runtime') + 15)
-  AND f.value LIKE '%CUDA ' || substr(t.text, instr(t.text, ', runtime') + 15)
+  AND p.runtime LIKE '%CUDA ' || substr(t.text, instr(t.text, ', runtime') + 15)
   AND EXISTS (SELECT * FROM env_var AS e WHERE e.process_id = m.process_id
     AND e.name = 'CUDA_VERSION' AND t.text LIKE '%, runtime CUDA ' || e.value)
   AND EXISTS (SELECT * FROM env_var AS e WHERE e.process_id = m.process_id

@@ -79,6 +79,11 @@ std::vector<std::string> RankCommunicators::makeModelled(const ParallelState& ra
     return texts;
 }
 
+comm::Communicator* RankCommunicators::everyone() const {
+    // Modelled ranks have no world; nobody waits for them, so their order does not matter.
+    return world != nullptr ? world.get() : agreement.get();
+}
+
 void RankCommunicators::setModelledSource(const void* source, std::size_t bytes) const {
     for (const auto* communicator : {&pipeline, &context}) {
         if (auto* modelled = dynamic_cast<comm::ModelCommunicator*>(communicator->get())) {

@@ -29,6 +29,9 @@ struct RankCommunicators {
     /// Makes all of them for one rank whose peers do not exist; says for each what it stands for.
     std::vector<std::string> makeModelled(const ParallelState& ranks, bool tiesEmbedding,
         runtime::Backend backend, const comm::NetworkModel& network);
+    /// For operations of all ranks inside captures. Not the agreement's communicator: what one rank's graph
+    /// and its agreement send on different streams has no common order.
+    [[nodiscard]] comm::Communicator* everyone() const;
     /// What modelled ranks receive, see ModelCommunicator.
     void setModelledSource(const void* source, std::size_t bytes) const;
     /// The first error of any of them, empty when none failed.

@@ -285,7 +285,7 @@ template <class T> void Trainer<T>::buildRegions() {
     using parallel::Axis;
     const bool sharded = m_config.distributedOptimizer && m_communicators.replicas != nullptr;
     optim::OptimizerRanks ranks;
-    ranks.norm = sharded ? m_communicators.agreement.get() : m_communicators.model.get();
+    ranks.norm = sharded ? m_communicators.everyone() : m_communicators.model.get();
     ranks.shards = sharded ? m_communicators.replicas.get() : nullptr;
     if (m_scales.count > 0) {
         ranks.tensorParts = {m_communicators.tensor.get(), m_communicators.replicas.get()};

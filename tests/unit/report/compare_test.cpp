@@ -136,12 +136,11 @@ TEST_F(Compare, RanksAreComparedOneByOneAndMissingOnesNamed) {
 
 TEST_F(Compare, GraphsMeetBySignatureWhenTheirNamesDiffer) {
     const auto graph = [](Made& trace, int exec, const char* name, std::int64_t signature, std::int64_t ns) {
-        trace.sql(
-            fmt::format("INSERT INTO exec_reuse (process_id, exec_id, graph_name, signature, start_ns, "
-                        "end_ns, node_count, replays, steady_replays, updates, failed_updates, "
-                        "instantiate_ns, intervals, noise_ns) VALUES (1, {}, '{}', {}, 0, 0, 7, 5, 5, 0, 0, "
-                        "0, 0, 0)",
-                exec, name, signature));
+        trace.sql(fmt::format("INSERT INTO exec_reuse (process_id, exec_id, graph_name, signature, start_ns, "
+                              "end_ns, node_count, replays, steady_replays, updates, failed_updates, "
+                              "instantiate_ns, repeats, is_optimizer, intervals, noise_ns) "
+                              "VALUES (1, {}, '{}', {}, 0, 0, 7, 5, 5, 0, 0, 0, 0, 0, 0, 0)",
+            exec, name, signature));
         for (int i = 0; i < 5; ++i)
             trace.sql(
                 fmt::format("INSERT INTO replay (track_id, process_id, exec_id, launch_start_ns, "

@@ -57,14 +57,16 @@ TEST_P(StaleFile, IsIgnoredAndNothingIsLeftBehind) {
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+std::string staleName(const testing::TestParamInfo<std::string>& file) {
+    constexpr const char* kNames[] = {"NoProcess", "AnotherProcess", "AFileThatIsNoSegment", "Nothing"};
+    return kNames[file.index];
+}
+
 // Of a process that is gone, of one that is another one now, of this one.
 INSTANTIATE_TEST_SUITE_P(Naming, StaleFile,
     testing::Values(
         "/proc/999999999/fd/3", "/proc/1/fd/0", "/proc/" + std::to_string(::getpid()) + "/fd/1", ""),
-    [](const auto& one) {
-        constexpr const char* kNames[] = {"NoProcess", "AnotherProcess", "AFileThatIsNoSegment", "Nothing"};
-        return kNames[one.index];
-    });
+    staleName);
 
 TEST(ShmCommunicator, KilledWhileItWaitsForTheOthersLeavesNoSharedMemory) {
     const TemporaryFolder folder;
