@@ -7,10 +7,31 @@
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QProcess>
+#include <QStyle>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QUrl>
 
 namespace gd::gui {
+namespace {
+
+// Asks for the lines that a text takes where it is painted: between the margins of its cell, which the size
+// that Qt works out for a wrapped text leaves out.
+class WrappedText : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        const QStyle* style = option.widget != nullptr ? option.widget->style() : nullptr;
+        const int margin = style != nullptr
+            ? style->pixelMetric(QStyle::PM_FocusFrameHMargin, &option, option.widget) + 1
+            : 0;
+        QStyleOptionViewItem within(option);
+        within.rect.setWidth(option.rect.width() - 2 * margin);
+        return QStyledItemDelegate::sizeHint(within, index);
+    }
+};
+
+} // namespace
 
 DetailsDock::DetailsDock(QWidget* parent)
     : QDockWidget(tr("Details"), parent)
@@ -21,6 +42,7 @@ DetailsDock::DetailsDock(QWidget* parent)
     m_view->setAccessibleName(tr("Details"));
     m_view->setModel(&m_model);
     m_view->setWordWrap(true);
+    m_view->setItemDelegate(new WrappedText(m_view));
     m_view->setShowGrid(false);
     m_view->setAlternatingRowColors(true);
     m_view->setTabKeyNavigation(false);

@@ -15,7 +15,7 @@
 --   one: the device idles for the rest of the host's work, every step. (A synchronise inside a capture would be an
 --   error, GD101: this one lies between two graphs.)
 -- fix: Read results later: copy them to pinned memory with non_blocking=True, record an event, and look one or
---   more steps afterwards. Replace .item(), .cpu() and torch.cuda.synchronize() between graphs by device- side work
+--   more steps afterwards. Replace .item(), .cpu() and torch.cuda.synchronize() between graphs by device-side work
 --   (torch.where for gradient clipping and loss scaling), cudaDeviceSynchronize by cudaStreamWaitEvent, blocking
 --   cudaMemcpy by cudaMemcpyAsync. One wait every N steps is fine. A wait at the end of each step is a warning when it
 --   costs more than 5 % of the time, and only mentioned while it costs less. Idle times below 50 us, about what a launch
