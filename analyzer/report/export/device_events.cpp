@@ -60,9 +60,22 @@ const EventReader::Call* EventReader::callOf(std::int64_t process, std::int64_t 
     return at != m_calls.end() && at->key() == key ? &*at : nullptr;
 }
 
+EventReader::Lanes& EventReader::lanesOf(StreamLanes& lanes, std::int64_t process, std::int64_t device,
+    std::int64_t stream, const char* what, std::int64_t part) {
+    const std::tuple key(process, device, stream);
+    const auto known = lanes.find(key);
+    if (known != lanes.end())
+        return known->second;
+    return lanes
+        .emplace(key,
+            Lanes(*this, deviceProcess(process, device), fmt::format("{} {}", what, stream),
+                place(0, stream) * kParts + part))
+        .first->second;
+}
+
 // A replay is launched once, however many nodes it has: one arrow leads to it.
 Result<void> EventReader::readReplays() {
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Lanes> lanes;
+    StreamLanes lanes;
     return each(
         "SELECT r.process_id, coalesce(r.device_id, 0), coalesce(r.stream_id, 0), r.start_ns, r.end_ns, "
         "r.launch_start_ns, coalesce(r.launch_end_ns, r.launch_start_ns), coalesce(r.thread_id, 0), "
@@ -85,17 +98,9 @@ Result<void> EventReader::readReplays() {
                 return;
             m_arguments.push_back({"device", r.int64(1)});
             m_arguments.push_back({"stream", r.int64(2)});
-            const std::tuple key(process, r.int64(1), r.int64(2));
-            auto own = lanes.find(key);
-            if (own == lanes.end())
-                own = lanes
-                          .emplace(key,
-                              Lanes(*this, deviceProcess(process, r.int64(1)),
-                                  fmt::format("graphs on stream {}", r.int64(2)),
-                                  place(0, r.int64(2)) * kParts + kReplays))
-                          .first;
+            Lanes& own = lanesOf(lanes, process, r.int64(1), r.int64(2), "graphs on stream", kReplays);
             const std::string name = fmt::format("replay of {}", r.text(10));
-            const EventTrack track = own->second.take(r.int64(3), r.int64(4));
+            const EventTrack track = own.take(r.int64(3), r.int64(4));
             slice({track, r.int64(3), r.int64(4), "cuda_graph", name, m_arguments});
             m_sink.arrow(thread, r.int64(5), track, r.int64(3));
         });
@@ -192,7 +197,7 @@ void EventReader::writeWork(
 }
 
 Result<void> EventReader::readWaits() {
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Lanes> lanes;
+    StreamLanes lanes;
     return each("SELECT t.process_id, coalesce(t.device_id, 0), coalesce(t.stream_id, 0), s.start_ns, "
                 "s.start_ns + s.dur_ns, coalesce(a.runtime_name, a.name), s.correlation, s.event_id "
                 "FROM sync AS s JOIN track AS t USING (track_id) JOIN api AS a USING (api_id) "
@@ -201,21 +206,13 @@ Result<void> EventReader::readWaits() {
             const std::int64_t process = r.int64(0);
             if (!isWanted(process, r.int64(3), r.int64(4)))
                 return;
-            const std::tuple key(process, r.int64(1), r.int64(2));
-            auto own = lanes.find(key);
-            if (own == lanes.end())
-                own = lanes
-                          .emplace(key,
-                              Lanes(*this, deviceProcess(process, r.int64(1)),
-                                  fmt::format("waits for stream {}", r.int64(2)),
-                                  place(0, r.int64(2)) * kParts + kWaits))
-                          .first;
+            Lanes& own = lanesOf(lanes, process, r.int64(1), r.int64(2), "waits for stream", kWaits);
             m_arguments = {{"stream", r.int64(2)}};
             if (!r.isNull(6))
                 m_arguments.push_back({"correlation", r.int64(6)});
             if (!r.isNull(7))
                 m_arguments.push_back({"event", r.int64(7)});
-            slice({own->second.take(r.int64(3), r.int64(4)), r.int64(3), r.int64(4), "cuda_sync", r.text(5),
+            slice({own.take(r.int64(3), r.int64(4)), r.int64(3), r.int64(4), "cuda_sync", r.text(5),
                 m_arguments});
         });
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -118,6 +119,10 @@ private:
     Result<void> readStream(std::int64_t process, std::int64_t device, std::int64_t stream);
     Result<void> readWaits();
     const Call* callOf(std::int64_t process, std::int64_t correlation) const;
+    using StreamLanes = std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Lanes>;
+    // Those of a stream for one kind of event (`part`), made when it has its first.
+    Lanes& lanesOf(StreamLanes& lanes, std::int64_t process, std::int64_t device, std::int64_t stream,
+        const char* what, std::int64_t part);
     void writeWork(
         const Statement& row, Lanes& lanes, std::int64_t process, std::int64_t device, std::int64_t stream);
 
