@@ -13,7 +13,8 @@
 -- param mention_min: 0.005
 -- why: The thread that launches replays blocked until the device had run dry, and only then launched the next
 --   one: the device idles for the rest of the host's work, every step. (A synchronise inside a capture would be an
---   error, GD101: this one lies between two graphs.)
+--   error, GD101: this one lies between two graphs.) What the device waits for once the replay is launched, such as its
+--   turn beside other processes, does not count.
 -- fix: Read results later: copy them to pinned memory with non_blocking=True, record an event, and look one or
 --   more steps afterwards. Replace .item(), .cpu() and torch.cuda.synchronize() between graphs by device-side work
 --   (torch.where for gradient clipping and loss scaling), cudaDeviceSynchronize by cudaStreamWaitEvent, blocking
@@ -22,12 +23,15 @@
 --   takes, are mentioned when they add up to more than 5 %: such replays are too short to wait for each.
 -- source: CUDA programming guide, asynchronous execution
 -- message: {call} before {graph}: the device runs dry in {steps} of {steady_steps} steps and idles {idle_ns:ns} each time until the next replay starts
-WITH waited AS (
-  SELECT g.*, g.end_ns - g.start_ns AS len,
-    g.end_ns - g.start_ns >= :idle_us * 1e3 AS is_long
+WITH idle AS (
+  SELECT g.*,
+    g.end_ns - g.start_ns - g.event_ns - g.peer_ns - g.nccl_ns - g.unknown_ns AS len
   FROM replay_gap AS g
-  WHERE g.steady AND g.known AND g.sync_api IS NOT NULL
-    AND g.end_ns - g.start_ns > g.noise_ns)
+  WHERE g.steady AND g.known AND g.sync_api IS NOT NULL),
+waited AS (
+  SELECT i.*, i.len >= :idle_us * 1e3 AS is_long
+  FROM idle AS i
+  WHERE i.len > i.noise_ns)
 SELECT w.process_id, MIN(w.start_ns) AS start_ns, MAX(w.end_ns) AS end_ns,
   SUM(w.len) AS cost_ns, w.graph_name AS graph,
   w.sync_api || COALESCE(' [' || w.sync_runtime_api || ']', '') AS call,
@@ -237,6 +241,20 @@ VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 49999, 'cuCtxSynchronize', 'cudaDev
   (1, 2, 9, 902, 'optimizer', 12, 1, 2000000, 2050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
   (1, 2, 9, 903, 'optimizer', 13, 1, 3000000, 3050000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: none
+-- test: quiet where the next replay was there in time: another process has the device
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 50000000, 5), (2, 0, 50000000, 5);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady, start_ns, end_ns,
+  event_ns, peer_ns, nccl_ns, unknown_ns, sync_api, sync_runtime_api, sync_ns, sync_stack_id)
+VALUES (1, 1, 4, 400, 'optimizer', 10, 1, 0, 2450000, 0, 0, 0, 2400001, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 401, 'optimizer', 11, 1, 10000000, 12450000, 0, 0, 2400001, 0, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 402, 'optimizer', 12, 1, 20000000, 22450000, 0, 2400001, 0, 0, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 403, 'optimizer', 13, 1, 30000000, 32450000, 2400001, 0, 0, 0, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 1, 4, 404, 'optimizer', 14, 1, 40000000, 42450000, 0, 0, 0, 2400001, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 4, 400, 'optimizer', 10, 1, 0, 2450000, 0, 0, 0, 2400000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 4, 401, 'optimizer', 11, 1, 10000000, 12450000, 0, 0, 0, 2400000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
+  (1, 2, 4, 402, 'optimizer', 12, 1, 20000000, 22450000, 0, 0, 0, 2400000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
+-- expect: cuCtxSynchronize [cudaDeviceSynchronize] before optimizer: the device runs dry in 3 of 5 steps and idles 50.0 us each time until the next replay starts | process_id=2 cost_ns=150000
 -- test: quiet without a wait, in warm-up, and where the gap is not known
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 5);
