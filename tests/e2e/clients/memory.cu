@@ -39,6 +39,7 @@ void addressRanges() {
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     check(cuMemSetAccess(range, 3 * bytes, &access, 1), "access");
     check(cuMemsetD8(range, 1, 3 * bytes), "memset");
+    check(cuCtxSynchronize(), "synchronize"); // a fill may still run when the call has returned
     check(cuMemUnmap(range, 2 * bytes), "unmap"); // two mappings with one call
     std::puts("EXPECT SELECT count(*) FROM allocation WHERE kind = 'vmm' => 3");
     std::puts("EXPECT SELECT count(*) FROM allocation WHERE kind = 'vmm' AND free_ns IS NOT NULL => 2");
