@@ -289,6 +289,9 @@ bool Checkpoint::read(const std::string& folder, const std::vector<Part>& parts,
     if (std::fread(&stored, sizeof(stored), 1, file.get()) != 1 || stored != hash) {
         return damaged("its checksum does not fit");
     }
+    if (std::fgetc(file.get()) != EOF) {
+        return damaged("more bytes follow its end at byte " + std::to_string(std::ftell(file.get()) - 1));
+    }
     step = header.step;
     return true;
 }

@@ -92,11 +92,23 @@ void applyModel(const RawOptions& raw, RunConfig& config) {
     }
 }
 
-// Returns one sentence when the options contradict each other.
-std::string apply(const RawOptions& raw, RunConfig& config) {
-    applyModel(raw, config);
+// What is captured, by --graph-scope.
+std::vector<graphs::Scope> applyScopes(const RawOptions& raw, RunConfig& config) {
+    std::vector<graphs::Scope> passScopes;
+    for (const std::string& word : raw.scopes) {
+        if (const auto scope = kPassScopes.find(word); scope != kPassScopes.end()) {
+            passScopes.push_back(scope->second);
+        }
+    }
+    config.graphFull = contains(raw.scopes, "full");
+    config.graphOptimizer = contains(raw.scopes, "optimizer");
+    config.graphCycle = !passScopes.empty();
+    config.passScope = passScopes.empty() ? graphs::Scope::Cycle : passScopes.front();
+    return passScopes;
+}
+
+void applyRun(const RawOptions& raw, RunConfig& config) {
     config.backend = raw.backend == "cuda" ? runtime::Backend::Cuda : runtime::Backend::Host;
-    config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
     config.graphs.mode = kModes.at(raw.mode);
     config.graphs.policy = kPolicies.at(raw.policy);
     config.tensorComm = kPlacements.at(raw.tensorComm);
@@ -107,33 +119,15 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
     config.ringLayout
         = raw.ringLayout == "contiguous" ? parallel::RingLayout::Contiguous : parallel::RingLayout::Zigzag;
     config.schedule = pipeline::scheduleFromName(raw.schedule).value();
-    config.graphFull = contains(raw.scopes, "full");
-    std::vector<graphs::Scope> passScopes;
-    for (const std::string& word : raw.scopes) {
-        if (const auto scope = kPassScopes.find(word); scope != kPassScopes.end()) {
-            passScopes.push_back(scope->second);
-        }
-    }
-    config.graphCycle = !passScopes.empty();
-    config.passScope = passScopes.empty() ? graphs::Scope::Cycle : passScopes.front();
-    if (const std::string problem = applyGraphKey(raw, config); !problem.empty()) {
-        return problem;
-    }
-    const bool fine = graphs::withinPass(config.passScope) || config.graphs.mode == graphs::GraphMode::Auto;
-    config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : (fine ? 4096 : 16);
-    config.graphOptimizer = contains(raw.scopes, "optimizer");
     config.marks = !raw.noMarks;
     config.optimizer.decaySteps = config.steps;
     config.optimizer.warmupSteps = std::min<std::int64_t>(20, std::max<std::int64_t>(1, config.steps / 5));
     config.optimizer.floorRate = config.optimizer.peakRate / 20;
-    if (raw.lossScaleGiven && config.type != ElementType::F16) {
-        return "--loss-scale and --loss-scale-window go with --dtype fp16 only";
-    }
-    if (config.type == ElementType::TF32 && config.backend == runtime::Backend::Host) {
-        return "--dtype tf32 needs --backend cuda: it is a way in which tensor cores multiply";
-    }
-    const bool file = !config.dataFile.empty();
-    if (file) {
+}
+
+// Text and vocabulary; returns one sentence when they do not fit.
+std::string applyData(const RawOptions& raw, RunConfig& config) {
+    if (!config.dataFile.empty()) {
         const bool bytes = raw.dataFormat == "bytes";
         config.dataFormat = bytes
             ? data::TokenFormat::Bytes
@@ -143,8 +137,14 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
                 "--data-format {} needs --padded-vocab: how many tokens there are", raw.dataFormat);
         }
         config.corpusVocab = bytes ? 256 : 2;
-        config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
     }
+    config.model.vocab = raw.paddedVocab > 0 ? raw.paddedVocab : config.corpusVocab;
+    return {};
+}
+
+// One sentence on options that contradict each other; empty when none do.
+std::string contradiction(
+    const RawOptions& raw, const RunConfig& config, const std::vector<graphs::Scope>& passScopes) {
     if (config.saveInterval > 0 && config.saveFolder.empty()) {
         return "--save-interval needs --save FOLDER";
     }
@@ -162,10 +162,25 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
     if (config.graphFull && raw.scopes.size() > 1) {
         return "--graph-scope full contains cycle and optimizer already: give it alone";
     }
-    if (!file && config.corpusTokens <= config.model.seqLen) {
+    if (config.dataFile.empty() && config.corpusTokens <= config.model.seqLen) {
         return fmt::format("--corpus-tokens {} is not longer than one sequence of {} tokens",
             config.corpusTokens, config.model.seqLen);
     }
+    return {};
+}
+
+std::string typeProblem(const RawOptions& raw, const RunConfig& config) {
+    if (raw.lossScaleGiven && config.type != ElementType::F16) {
+        return "--loss-scale and --loss-scale-window go with --dtype fp16 only";
+    }
+    if (config.type == ElementType::TF32 && config.backend == runtime::Backend::Host) {
+        return "--dtype tf32 needs --backend cuda: it is a way in which tensor cores multiply";
+    }
+    return {};
+}
+
+// Returns one sentence when a fault cannot be read.
+std::string applyFaults(const RawOptions& raw, RunConfig& config) {
     for (const std::string& text : raw.faults) {
         std::string problem;
         const std::optional<faults::FaultSpec> spec = faults::parseFault(text, problem);
@@ -178,15 +193,33 @@ std::string apply(const RawOptions& raw, RunConfig& config) {
         config.graphs.guard = kGuards.at(raw.guard);
     }
     setUpFaults(config, {raw.maxGraphs == 0, raw.guard.empty()});
-    if (const std::string problem = config.model.problem(); !problem.empty()) {
-        return problem;
-    }
-    std::string problem = config.layoutProblem();
+    return {};
+}
+
+// Returns one sentence when the options contradict each other.
+std::string apply(const RawOptions& raw, RunConfig& config) {
+    applyModel(raw, config);
+    applyRun(raw, config);
+    const std::vector<graphs::Scope> passScopes = applyScopes(raw, config);
+    std::string problem = applyGraphKey(raw, config);
+    const bool fine = graphs::withinPass(config.passScope) || config.graphs.mode == graphs::GraphMode::Auto;
+    config.graphs.maxGraphs = raw.maxGraphs > 0 ? raw.maxGraphs : (fine ? 4096 : 16);
+    const auto next = [&](auto&& step) {
+        if (problem.empty()) {
+            problem = step();
+        }
+    };
+    next([&] { return typeProblem(raw, config); });
+    next([&] { return applyData(raw, config); });
+    next([&] { return contradiction(raw, config, passScopes); });
+    next([&] { return applyFaults(raw, config); });
+    next([&] { return config.model.problem(); });
+    next([&] { return config.layoutProblem(); });
+    next([&] { return raw.emulation.apply(config); });
     if (problem.empty()) {
-        problem = raw.emulation.apply(config);
+        setUpNetwork(config);
+        setUpEnvironment(config);
     }
-    setUpNetwork(config);
-    setUpEnvironment(config);
     return problem;
 }
 

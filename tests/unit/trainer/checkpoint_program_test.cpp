@@ -112,7 +112,11 @@ TEST(Checkpoint, WhatDoesNotFitIsNamedWithStatusThree) {
         steps + "points --dp 2 --activation swiglu", "was made with --activation gelu, this run has swiglu");
     expectRefused(steps + "nothing", "cannot be read");
     const std::filesystem::path file = folder.path() / "points" / "step-4" / "rank-0.ckpt";
-    std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);
+    const auto bytes = std::filesystem::file_size(file);
+    std::filesystem::resize_file(file, bytes + 1);
+    expectRefused(steps + "points --dp 2",
+        "rank-0.ckpt is damaged: more bytes follow its end at byte " + std::to_string(bytes));
+    std::filesystem::resize_file(file, bytes - 100);
     const Outcome cut = run(folder, steps + "points --dp 2");
     EXPECT_EQ(cut.status, 3);
     EXPECT_NE(cut.output.find("rank-0.ckpt is damaged: it ends or differs at byte"), std::string::npos)
