@@ -80,6 +80,13 @@ int list(const Wish& wish) {
     return print("rules", out) ? broken : kUnusable;
 }
 
+// The licence line that every file begins with says nothing about the rule.
+std::string_view withoutLicence(std::string_view text) {
+    const std::size_t end = text.find('\n');
+    const bool isFirst = text.starts_with("-- SPDX-License-Identifier:") && end != std::string_view::npos;
+    return isFirst ? text.substr(end + 1) : text;
+}
+
 int show(const Wish& wish) {
     const auto set = loadAllRules(wish.folders);
     if (!set)
@@ -92,7 +99,7 @@ int show(const Wish& wish) {
         note("rules", fmt::format("there is no rule {}; graphdoctor rules list shows all", wish.id));
         return kUsage;
     }
-    return print("rules", rule->text) ? kOk : kUnusable;
+    return print("rules", withoutLicence(rule->text)) ? kOk : kUnusable;
 }
 
 // Rules named by file, folder or id; all when none is named.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/base/sql_functions.h"
 
+#include "analyzer/base/counted.h"
+
 #include <sqlite3.h>
 
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <string>
 #include <vector>
 
 namespace gd::base {
@@ -77,16 +80,36 @@ void finish(sqlite3_context* context) {
     values->numbers = nullptr;
 }
 
+// counted(n, noun): NULL for anything but a whole number and a text.
+void countedNoun(sqlite3_context* context, int, sqlite3_value** arguments) noexcept {
+    if (sqlite3_value_numeric_type(arguments[0]) != SQLITE_INTEGER
+        || sqlite3_value_type(arguments[1]) != SQLITE_TEXT)
+        return sqlite3_result_null(context);
+    try {
+        const auto* noun = reinterpret_cast<const char*>(sqlite3_value_text(arguments[1]));
+        const auto bytes = static_cast<std::size_t>(sqlite3_value_bytes(arguments[1]));
+        const std::string text = counted(sqlite3_value_int64(arguments[0]), {noun, bytes});
+        sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    } catch (...) {
+        sqlite3_result_error_nomem(context);
+    }
+}
+
 } // namespace
 
 int registerSqlFunctions(sqlite3* db) {
     // Innocuous: views of a foreign trace may call them although trusted_schema is off.
     constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-    const int status = sqlite3_create_function_v2(
+    int status = sqlite3_create_function_v2(
         db, "percentile", 2, kFlags, nullptr, nullptr, percentileStep, finish, nullptr);
     if (status != SQLITE_OK)
         return status;
-    return sqlite3_create_function_v2(db, "median", 1, kFlags, nullptr, nullptr, medianStep, finish, nullptr);
+    status
+        = sqlite3_create_function_v2(db, "median", 1, kFlags, nullptr, nullptr, medianStep, finish, nullptr);
+    if (status != SQLITE_OK)
+        return status;
+    return sqlite3_create_function_v2(
+        db, "counted", 2, kFlags, nullptr, countedNoun, nullptr, nullptr, nullptr);
 }
 
 } // namespace gd::base

@@ -5,7 +5,8 @@ struct sqlite3;
 
 namespace gd::base {
 
-// Registers percentile(x, p) and median(x) on a connection. Returns an SQLite status.
+// Registers the aggregates percentile(x, p) and median(x), and counted(n, noun), which is base::counted(), on
+// a connection. Returns an SQLite status.
 int registerSqlFunctions(sqlite3* db);
 
 } // namespace gd::base

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/phrases.h"
 
+#include "analyzer/base/counted.h"
 #include "analyzer/base/time.h"
 #include "analyzer/rules/frames.h"
 
@@ -89,7 +90,7 @@ double uncertaintyOf(const Overhead& overhead) {
 } // namespace
 
 std::string plural(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
+    return base::counted(count, noun);
 }
 
 std::string valueText(const rules::Value& value, std::string_view unit) {

@@ -49,12 +49,13 @@ line a finding, in the order of the query: the whole message, then, after ` | `,
 or `name=null`. A rule has at least one test that fires and one that stays quiet.
 
 Messages: `{name}` is a column or parameter. Formats: `{x:.1f}` decimals, `{x:,}` thousands, `{x:.1%}` share of 1,
-`{x:ns}` duration from ns, `{x:bytes}` size, `{x:x}` address. NULL prints as "unknown".
+`{x:ns}` duration from ns, `{x:bytes}` size, `{x:x}` address, `{x:kernel}` a kernel's name made short, `{x:count step}`
+"1 step" or "2 steps". NULL prints as "unknown".
 
 ## The query
 
 One SELECT; each row is one finding; columns are found by name. SQLite's functions, `percentile(x, p)` with p from 0 to
-100, and `median(x)`.
+100, `median(x)`, and `counted(n, 'step')` for "1 step" or "2 steps".
 
 | column | meaning |
 | --- | --- |

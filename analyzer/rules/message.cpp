@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/message.h"
 
+#include "analyzer/base/counted.h"
 #include "analyzer/base/time.h"
 #include "analyzer/rules/kernel_name.h"
 
@@ -32,6 +33,9 @@ std::string grouped(std::int64_t value) {
     }
     return digits;
 }
+
+// {n:count step} is "1 step", "2 steps".
+constexpr std::string_view kCount = "count ";
 
 bool isName(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -92,7 +96,8 @@ Result<void> MessageTemplate::parseSpec(Piece& piece) {
     const bool hasDecimals = spec.size() == 3 && spec[0] == '.' && spec[1] >= '0' && spec[1] <= '9';
     if (hasDecimals)
         piece.decimals = spec[1] - '0';
-    if (spec.empty())
+    const bool isCount = spec.starts_with(kCount) && spec.size() > kCount.size();
+    if (spec.empty() || isCount)
         piece.format = Format::plain;
     else if (hasDecimals && spec[2] == 'f')
         piece.format = Format::fixed;
@@ -110,12 +115,15 @@ Result<void> MessageTemplate::parseSpec(Piece& piece) {
         piece.format = Format::kernel;
     else
         return fail(ErrorCode::badInput,
-            "unknown format \"{}\"; expected .1f, .1%, %, a comma, ns, bytes, x or kernel", spec);
+            "unknown format \"{}\"; expected .1f, .1%, %, a comma, ns, bytes, x, kernel or count NOUN", spec);
     return {};
 }
 
 Result<std::string> MessageTemplate::renderValue(const Piece& piece, const Value& value) {
-    if (piece.format == Format::plain || std::holds_alternative<std::monostate>(value))
+    const bool isCount = piece.spec.starts_with(kCount);
+    if (std::holds_alternative<std::monostate>(value))
+        return plainText(value) + (isCount ? " " + piece.spec.substr(kCount.size()) + "s" : "");
+    if (piece.format == Format::plain && !isCount)
         return plainText(value);
     if (piece.format == Format::kernel)
         return shortKernelName(plainText(value));
@@ -139,6 +147,7 @@ Result<std::string> MessageTemplate::renderValue(const Piece& piece, const Value
     case Format::hex:
         return fmt::format("{:#x}", static_cast<std::uint64_t>(integer));
     case Format::plain:
+        return base::counted(integer, std::string_view(piece.spec).substr(kCount.size()));
     case Format::kernel:
         break;
     }

@@ -21,7 +21,8 @@ SELECT c.process_id, COALESCE(c.fail_start_ns, c.start_ns) AS start_ns,
   COALESCE(c.fail_stack_id, c.legacy_stack_id, c.end_stack_id) AS stack_id,
   c.root_capture_id AS root_id, c.capture_id,
   COALESCE(c.fail_api || COALESCE(' [' || c.fail_runtime_api || ']', ''),
-    c.legacy_calls || ' launches or copies') AS what,
+    CASE c.legacy_calls WHEN 1 THEN '1 launch or copy'
+      ELSE c.legacy_calls || ' launches or copies' END) AS what,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
   COALESCE(' and failed with ' || c.fail_result_name,
     ', which ended with ' || c.end_result_name, '') AS outcome,
@@ -47,7 +48,7 @@ VALUES (1, 1, 1, 7, 'ended_error', 'cuLaunchKernel', 'cudaLaunchKernel', 'LAUNCH
 INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, end_result,
   end_result_name, legacy_calls, origin_non_blocking)
 VALUES (1, 1, 1, 7, 901, 'E901', 1, 0);
--- expect: 1 launches or copies touched the legacy default stream during the capture of stream 7, which ended with E901
+-- expect: 1 launch or copy touched the legacy default stream during the capture of stream 7, which ended with E901
 -- test: quiet without legacy work, on a non-blocking stream, after another failure, with another end
 INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, end_result,
   legacy_calls, origin_non_blocking, fail_api, fail_result)

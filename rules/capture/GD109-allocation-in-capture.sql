@@ -25,7 +25,7 @@ SELECT c.process_id, c.fail_start_ns AS start_ns, c.fail_end_ns AS end_ns,
   COALESCE(c.fail_result_name, c.fail_result) AS result,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
   'capture' AS evidence_table, c.capture_id AS evidence_id,
-  COALESCE(' of ' || c.fail_bytes || ' bytes', '') AS size,
+  COALESCE(' of ' || counted(c.fail_bytes, 'byte'), '') AS size,
   CASE WHEN c.oom_before THEN ': memory had run out just before'
       WHEN c.warm_same_site THEN ': the same place had allocated before, but not for this'
       ELSE '' END AS note,

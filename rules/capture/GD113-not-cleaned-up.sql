@@ -18,10 +18,10 @@ SELECT c.process_id, c.start_ns, c.end_ns, c.step,
   COALESCE(c.first_victim_stack_id, c.end_stack_id, c.begin_stack_id) AS stack_id,
   c.root_capture_id AS root_id, c.capture_id,
   COALESCE('"' || c.range_path || '"', 'of stream ' || c.stream_id) AS region,
-  CASE c.state WHEN 'not_ended' THEN 'was never ended: ' || c.later_failures
-      || ' more calls failed in it'
-    ELSE 'left errors behind: ' || c.victims_after
-      || ' later calls failed, the first ' || COALESCE(c.first_victim, 'unknown')
+  CASE c.state WHEN 'not_ended' THEN 'was never ended: ' || counted(c.later_failures, 'later call')
+      || ' failed in it'
+    ELSE 'left errors behind: ' || counted(c.victims_after, 'later call')
+      || ' failed, the first ' || COALESCE(c.first_victim, 'unknown')
     END AS what,
   'capture' AS evidence_table, c.capture_id AS evidence_id,
   'first failing call' AS ev1_label, c.fail_api AS ev1_value,
@@ -37,7 +37,7 @@ INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id,
   later_failures, victims_after, first_victim)
 VALUES (1, 1, 1, 7, 'not_ended', 'cuMemAlloc', 1, 0, NULL),
   (1, 2, 2, 8, 'ended_error', 'cuMemAlloc', 0, 1, 'cuStreamBeginCapture');
--- expect: the failed capture of stream 7 was never ended: 1 more calls failed in it
+-- expect: the failed capture of stream 7 was never ended: 1 later call failed in it
 -- expect: the failed capture of stream 8 left errors behind: 1 later calls failed, the first cuStreamBeginCapture
 -- test: quiet without victims, after a good retry, when left open before anything failed, and for good captures
 INSERT INTO capture_outcome (

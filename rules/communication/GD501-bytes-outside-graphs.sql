@@ -20,7 +20,7 @@
 --   it on a side stream.
 -- source: NCCL user guide, using NCCL with CUDA graphs; bytes are counts times type size of this rank;
 --   the thresholds are this project's defaults
--- message: communicator of {nranks} ranks: {ratio:.1%} of {bytes:bytes} a step move inside graphs{calls}, exposed eager time {exposed}
+-- message: communicator of {nranks:count rank}: {ratio:.1%} of {bytes:bytes} a step move inside graphs{calls}, exposed eager time {exposed}
 WITH total AS (
   SELECT n.process_id, n.comm_hash, MAX(n.nranks) AS nranks,
     MIN(n.start_ns) AS start_ns, MAX(n.end_ns) AS end_ns, COUNT(*) AS steps,

@@ -14,7 +14,7 @@
 --   rank stop the others.
 -- source: NCCL user guide (collective calls must match, also captured ones); unequal sizes without an error and a stall
 --   four steps later: reproduced on an H200
--- message: communicator of {nranks} ranks: call {position} is {here} on rank {rank_here}, {there} on rank {rank_there}
+-- message: communicator of {nranks:count rank}: call {position} is {here} on rank {rank_here}, {there} on rank {rank_there}
 SELECT d.process_id, d.start_ns, d.start_ns AS end_ns, d.step, d.thread_id,
   COALESCE(d.stack_id, d.other_stack_id) AS stack_id, d.comm_hash AS root_id,
   d.nranks, d.position, d.here, d.there, d.rank AS rank_here,

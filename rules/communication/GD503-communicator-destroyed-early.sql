@@ -17,7 +17,7 @@
 --   cudaGraphDestroy before ncclCommDestroy.
 -- source: NCCL user guide and source (captured operations keep the communicator, NCCL 2.26 and later); both
 --   ranks hang in ncclCommDestroy while executables live: reproduced on an H200
--- message: communicator of {nranks} ranks: destroyed while {execs} executables and {graphs} graphs with its calls are alive{graph}; the call {outcome}
+-- message: communicator of {nranks:count rank}: destroyed while {execs:count executable} and {graphs:count graph} with its calls are alive{graph}; the call {outcome}
 SELECT c.process_id, c.destroy_start_ns AS start_ns,
   c.destroy_start_ns + c.waited_ns AS end_ns, c.waited_ns AS cost_ns,
   COALESCE(c.destroy_stack_id, c.capture_stack_id) AS stack_id,
@@ -45,14 +45,14 @@ INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns
   capture_stack_id)
 VALUES (1, 171, 4, 0, 100, 9999999999, 2, 1, 'cycle', 22600, 5, 6),
   (2, 171, 4, 0, 100, 10000000000, 2, 1, 'cycle', 22600, 5, 6);
--- expect: communicator of 4 ranks: destroyed while 2 executables and 1 graphs with its calls are alive, such as cycle; the call had not returned after 10.0 s | severity=warning root_id=171 stack_id=5 confidence=high
--- expect: communicator of 4 ranks: destroyed while 2 executables and 1 graphs with its calls are alive, such as cycle; the call had not returned after 10.0 s | severity=error
+-- expect: communicator of 4 ranks: destroyed while 2 executables and 1 graph with its calls are alive, such as cycle; the call had not returned after 10.0 s | severity=warning root_id=171 stack_id=5 confidence=high
+-- expect: communicator of 4 ranks: destroyed while 2 executables and 1 graph with its calls are alive, such as cycle; the call had not returned after 10.0 s | severity=error
 -- test: fires for graphs alone, with an unknown version less surely, and when the call came back
 INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, waited_ns,
   live_execs, live_graphs, graph_name, nccl_version, destroy_stack_id,
   capture_stack_id, destroy_end_ns)
 VALUES (1, 171, 4, 0, 100, 500000000, 0, 1, 'cycle', NULL, 5, 6, 999);
--- expect: communicator of 4 ranks: destroyed while 0 executables and 1 graphs with its calls are alive, such as cycle; the call took 0.5 s | confidence=medium severity=warning
+-- expect: communicator of 4 ranks: destroyed while 0 executables and 1 graph with its calls are alive, such as cycle; the call took 0.5 s | confidence=medium severity=warning
 -- test: quiet when never destroyed, when the graphs were gone before, for older NCCL, and where it was not recorded
 INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, waited_ns,
   live_execs, live_graphs, graph_name, nccl_version, destroy_stack_id,

@@ -13,7 +13,7 @@
 --   on all ranks. Reset the old graphs first: del the torch.cuda.CUDAGraph objects or g.reset(), and the caches that hold
 --   them. In C++ cudaGraphExecDestroy before ncclCommDestroy or ncclCommAbort.
 -- source: NCCL user guide, using NCCL with CUDA graphs; NVIDIA, CUDA graph best practice for PyTorch
--- message: communicator of {nranks} ranks: {graph} was launched {replays} times after the communicator was {gone}
+-- message: communicator of {nranks:count rank}: {graph} was launched {replays:count time} after the communicator was {gone}
 SELECT c.process_id, c.first_after_ns AS start_ns, c.first_after_ns AS end_ns,
   c.after_stack_id AS stack_id, c.comm_hash AS root_id, c.nranks,
   COALESCE(x.graph_name, 'executable ' || c.after_exec_id) AS graph,
@@ -35,7 +35,7 @@ VALUES (1, 171, 4, 2, 100, 1, 3, 200, 5, 8),
   (1, 172, 2, 0, 100, 0, 1, 200, 6, 8);
 INSERT INTO exec_reuse (process_id, exec_id, graph_name) VALUES (1, 5, 'cycle');
 -- expect: communicator of 4 ranks: cycle was launched 3 times after the communicator was aborted | root_id=171 stack_id=8 start_ns=200
--- expect: communicator of 2 ranks: executable 6 was launched 1 times after the communicator was destroyed
+-- expect: communicator of 2 ranks: executable 6 was launched 1 time after the communicator was destroyed
 -- test: quiet without such a launch, and where communicators were not recorded
 INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, replays_after, known)
 VALUES (1, 171, 4, 2, 100, 0, 1),

@@ -16,7 +16,7 @@
 --   bucket before the step. Or leave this call eager between two graphs. The last batch of an epoch is the usual odd one:
 --   drop it (drop_last=True) or pad it.
 -- source: NCCL user guide, using NCCL with CUDA graphs; vllm-project and Megatron-LM pad token counts for this reason
--- message: {graph}: {kind} moved {eager} bytes in eager runs, {bytes} in all {replays} replays of the only graph
+-- message: {graph}: {kind} moved {eager} bytes in eager runs, {bytes} in all {replays:count replay} of the only graph
 SELECT f.process_id, f.start_ns, f.end_ns, f.step,
   COALESCE(f.comm_stack_id, f.stack_id) AS stack_id,
   f.exec_id AS root_id, f.exec_id, f.graph_name AS graph,

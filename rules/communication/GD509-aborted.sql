@@ -15,21 +15,19 @@
 --   init_process_group; TORCH_NCCL_ASYNC_ERROR_HANDLING only chooses how the job ends.
 -- source: NCCL user guide, fault tolerance; PyTorch documentation, ProcessGroupNCCL environment variables;
 --   pytorch/pytorch issue 104487
--- message: communicator of {nranks} ranks: rank {rank} aborted it while {used}; {after}
+-- message: communicator of {nranks:count rank}: rank {rank} aborted it while {used}; {after}
 SELECT c.process_id, c.destroy_start_ns AS start_ns,
   COALESCE(c.destroy_end_ns, c.destroy_start_ns) AS end_ns,
   c.destroy_stack_id AS stack_id, c.destroy_thread_id AS thread_id,
   c.comm_hash AS root_id, c.nranks, c.rank,
   CASE WHEN c.live_execs
-    THEN printf('%d executable%s with its calls %s alive', c.live_execs,
-      CASE WHEN c.live_execs > 1 THEN 's' ELSE '' END,
+    THEN printf('%s with its calls %s alive', counted(c.live_execs, 'executable'),
       CASE WHEN c.live_execs > 1 THEN 'were' ELSE 'was' END)
       || COALESCE(', such as ' || c.graph_name, '')
     ELSE 'a capture was open' END AS used,
   CASE WHEN c.failed_after
-    THEN printf('%d call%s of this rank failed from then on, the first %s',
-      c.failed_after, CASE WHEN c.failed_after > 1 THEN 's' ELSE '' END,
-      c.first_failed)
+    THEN printf('%s of this rank failed from then on, the first %s',
+      counted(c.failed_after, 'call'), c.first_failed)
     ELSE 'no later call of this rank failed' END AS after,
   'communicator' AS ev1_label, printf('0x%x', c.comm_hash) AS ev1_value,
   'executables with its calls' AS ev2_label, c.live_execs AS ev2_value,

@@ -15,7 +15,7 @@
 --   eagerly before the first capture.
 -- source: NCCL user guide, using NCCL with CUDA graphs and group calls: parameters of captured calls are those of the
 --   capture
--- message: {graph}: rank {rank} sends to rank {peer} of {nranks} in all {replays} replays; eager calls sent to ranks {eager}
+-- message: {graph}: rank {rank} sends to rank {peer} of {nranks} in all {replays:count replay}; eager calls sent to ranks {eager}
 SELECT r.process_id, r.start_ns, r.end_ns, r.step, r.thread_id, r.stack_id,
   r.comm_hash AS root_id, r.exec_id, r.graph_name AS graph, r.rank, r.nranks,
   r.captured_peer AS peer, r.eager_peers AS eager, r.replays,

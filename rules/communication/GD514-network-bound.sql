@@ -17,14 +17,14 @@
 --   reduction, sharded optimizer states. Place the ranks that reduce most on one node. Check the fabric: NCCL_DEBUG=INFO
 --   names the transport, NCCL_IB_HCA and GPUDirect decide whether it is the fast one.
 -- source: Bus bandwidth as in nccl-tests; the shares are this project's defaults
--- message: communicator of {nranks} ranks on {nodes}: at least {share:.0%} of a step is communication ({least:ns} of {step_ns:ns}), {bytes:bytes} a step at {speed}
+-- message: communicator of {nranks:count rank} on {nodes}: at least {share:.0%} of a step is communication ({least:ns} of {step_ns:ns}), {bytes:bytes} a step at {speed}
 SELECT c.process_id, c.start_ns, c.end_ns, c.thread_id, c.stack_id,
   c.least_comm_ns * c.steps AS cost_ns, c.nranks,
   1.0 * c.least_comm_ns / c.step_ns AS share, c.least_comm_ns AS least,
   c.step_ns, c.bytes, printf('%x', c.comm_hash) AS merge_key,
   CASE WHEN c.hosts > 1 THEN c.hosts || ' hosts'
     WHEN c.is_modelled THEN 'modelled nodes'
-    ELSE 'hosts with ' || c.local_ranks || ' ranks each' END AS nodes,
+    ELSE 'hosts with ' || counted(c.local_ranks, 'rank') || ' each' END AS nodes,
   CASE WHEN c.wire_bytes_per_s IS NULL THEN 'unknown speed'
     ELSE printf('%.1f MB/s', c.wire_bytes_per_s / 1e6) END AS speed,
   'communicator' AS ev1_label, printf('0x%x', c.comm_hash) AS ev1_value,

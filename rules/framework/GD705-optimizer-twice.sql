@@ -15,7 +15,7 @@
 --   With gradient accumulation launch it after the last micro-batch only.
 -- source: The shares are this project's defaults; order of a step: PyTorch documentation, CUDA graphs, whole-network
 --   capture
--- message: {graph} was launched twice in a row, first in step {step}; so {count} of {launches} times
+-- message: {graph} was launched twice in a row, first in step {step}; so {count} of {launches:count time}
 SELECT x.process_id, x.repeat_ns AS start_ns, x.repeat_ns AS end_ns,
   x.repeat_step AS step,
   COALESCE(x.repeat_stack_id, x.launch_stack_id, x.stack_id) AS stack_id,

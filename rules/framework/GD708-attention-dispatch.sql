@@ -17,7 +17,7 @@
 --   sequences in device memory (cu_seqlens).
 -- source: Dao-AILab/flash-attention issues 1164 and 1192; huggingface/transformers issue 45323; CUDA programming guide,
 --   limits of graph updates
--- message: {graph}: an update was refused because {was:kernel} became {now:kernel}; the graph made then repeats that kernel in all {replays} replays
+-- message: {graph}: an update was refused because {was:kernel} became {now:kernel}; the graph made then repeats that kernel in all {replays:count replay}
 WITH refused AS (
   SELECT u.process_id, u.exec_id, u.graph_id, e.graph_id AS old_graph_id,
     u.start_ns, u.end_ns, u.thread_id, u.stack_id

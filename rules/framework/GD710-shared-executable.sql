@@ -15,7 +15,7 @@
 --   (make_graphed_callables with _order). Or run the backward pass before the next forward pass.
 -- source: NVIDIA/Megatron-LM issue 1279; Megatron-LM core/transformer/cuda_graphs.py, one runner for each micro-batch in
 --   flight
--- message: {graph} ran again before {next} used what it had left, in {steps} steps: both use memory at {address:x}
+-- message: {graph} ran again before {next} used what it had left, in {steps:count step}: both use memory at {address:x}
 SELECT p.process_id, p.start_ns, p.end_ns, p.step, p.thread_id, p.stack_id,
   p.confidence, p.exec_id AS root_id, p.exec_id, p.graph_name AS graph,
   p.second_name AS next, p.steps, p.address,

@@ -18,7 +18,7 @@
 --   update NCCL when graphs with NCCL calls are the ones that grow.
 -- source: Linear growth with R squared above 0.9 over five captures or more, 10 % given back at most: this project's
 --   defaults
--- message: device {device}: {slope:bytes} more with each of {points} captures after warm-up, {grown:bytes} in all, {returned:.0%} of it given back
+-- message: device {device}: {slope:bytes} more with each of {points:count capture} after warm-up, {grown:bytes} in all, {returned:.0%} of it given back
 WITH point AS (
   SELECT r.process_id, r.device_id, r.capture_id, r.start_ns, r.end_ns, r.stack_id, r.thread_id,
     CAST(r.device_bytes AS REAL) AS y, r.device_bytes - LAG(r.device_bytes) OVER w AS rise,

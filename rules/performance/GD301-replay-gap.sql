@@ -17,7 +17,7 @@
 --   instead of updating the graph (exec_update), capture a larger region so that one launch replaces several
 --   (launch_call), balance the ranks (nccl, peer).
 -- source: CUDA programming guide, graphs; the threshold of 500 us is this project's default
--- message: {graph}: {count} gaps of {gap_us} us or more before its replays, {total_ns:ns} in all, {share:.1%} of steady state, mostly {cause}{detail}
+-- message: {graph}: {count:count gap} of {gap_us} us or more before its replays, {total_ns:ns} in all, {share:.1%} of steady state, mostly {cause}{detail}
 WITH gap AS (
   SELECT g.*, g.end_ns - g.start_ns AS len
   FROM replay_gap AS g
@@ -77,9 +77,9 @@ INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, gr
 VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 500000, 'host_other', NULL, 1),
   (1, 1, 0, 5, 3, 'optimizer', 8, 1, 0, 500000, 'data', 'cuMemcpyAsync', 1),
   (1, 1, 0, 4, 5, 'cycle', 9, 1, 0, 500000, 'data', NULL, 0);
--- expect: cycle: 1 gaps of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly data | confidence=low
--- expect: cycle: 1 gaps of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly host_other
--- expect: optimizer: 1 gaps of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly data (cuMemcpyAsync)
+-- expect: cycle: 1 gap of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly data | confidence=low
+-- expect: cycle: 1 gap of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly host_other
+-- expect: optimizer: 1 gap of 500 us or more before its replays, 500 us in all, 1.7% of steady state, mostly data (cuMemcpyAsync)
 -- test: quiet at exactly the share
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 20000000, 20);
@@ -97,7 +97,7 @@ INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, gr
   steady, start_ns, end_ns, cause, eager_recorded)
 VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 55000000, 'host_other', 1),
   (1, 2, 0, 4, 3, 'cycle', 8, 1, 0, 45000000, 'host_other', 1);
--- expect: cycle: 1 gaps of 500 us or more before its replays, 55.0 ms in all, 5.5% of steady state, mostly host_other | process_id=1
+-- expect: cycle: 1 gap of 500 us or more before its replays, 55.0 ms in all, 5.5% of steady state, mostly host_other | process_id=1
 -- test: quiet with gaps just too short, in warm-up, or not known
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000, 20);

@@ -22,7 +22,7 @@
 --   costs more than 5 % of the time, and only mentioned while it costs less. Idle times below 50 us, about what a launch
 --   takes, are mentioned when they add up to more than 5 %: such replays are too short to wait for each.
 -- source: CUDA programming guide, asynchronous execution
--- message: {call} before {graph}: the device runs dry in {steps} of {steady_steps} steps and idles {idle_ns:ns} each time until the next replay starts
+-- message: {call} before {graph}: the device runs dry in {steps} of {steady_steps:count step} and idles {idle_ns:ns} each time until the next replay starts
 WITH idle AS (
   SELECT g.*,
     g.end_ns - g.start_ns - g.event_ns - g.peer_ns - g.nccl_ns - g.unknown_ns AS len

@@ -20,7 +20,7 @@
 --   dynamic=False). Values: keep them in device memory (capturable=True, tensor learning rate). Topology: the code takes
 --   another path; capture each path once, or use conditional nodes. Nothing: keep the executable and replay it.
 -- source: One capture in 20 steps, hit rate 92 %, 16 graphs a region: this project's defaults
--- message: {region}: captured {count} times in {steps} steady steps, {live} executables at once; from one capture to the next {change}
+-- message: {region}: captured {count:count time} in {steps} steady steps, {live:count executable} at once; from one capture to the next {change}
 WITH again AS (
   SELECT r.process_id, r.region, COUNT(*) AS count, SUM(r.cost_ns) AS cost_ns,
     MIN(r.start_ns) AS start_ns, MAX(r.end_ns) AS end_ns, MAX(r.live_execs) AS live,
@@ -78,7 +78,7 @@ INSERT INTO recapture (process_id, capture_id, region, previous_capture_id, chan
   end_ns, cost_ns, live_execs, region_replays)
 VALUES (1, 2, 'step', 1, 'sizes', 1, 100, 200, 100, 1, 24),
   (1, 3, 'step', 2, 'topology', 1, 300, 400, 100, 1, 24);
--- expect: step: captured 2 times in 41 steady steps, 1 executables at once; from one capture to the next other nodes run
+-- expect: step: captured 2 times in 41 steady steps, 1 executable at once; from one capture to the next other nodes run
 -- test: fires above sixteen executables
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000, 41);
@@ -94,7 +94,7 @@ INSERT INTO recapture (process_id, capture_id, region, previous_capture_id, chan
   end_ns, cost_ns, live_execs, region_replays)
 VALUES (1, 2, 'step', 1, 'same', 1, 100, 200, 100, 1, 900),
   (1, 3, 'step', 2, 'values', 1, 300, 400, 120, 1, 900);
--- expect: step: captured 2 times in 41 steady steps, 1 executables at once; from one capture to the next scalar values differ | severity=warning
+-- expect: step: captured 2 times in 41 steady steps, 1 executable at once; from one capture to the next scalar values differ | severity=warning
 -- test: an error when they take more than half, a warning at exactly half, and nothing that differs
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 2190, 5),
@@ -108,9 +108,9 @@ VALUES (1, 2, 'step', 1, 'same', 1, 100, 200, 500, 1, 900),
   (2, 3, 'step', 2, 'same', 1, 300, 400, 600, 1, 900),
   (3, 2, 'step', 1, 'same', 1, 100, 200, 500, 1, 900),
   (3, 3, 'step', 2, 'same', 1, 300, 400, 600, 1, 900);
--- expect: step: captured 2 times in 5 steady steps, 1 executables at once; from one capture to the next nothing differs | severity=error
--- expect: step: captured 2 times in 5 steady steps, 1 executables at once; from one capture to the next nothing differs | severity=warning
--- expect: step: captured 2 times in 5 steady steps, 1 executables at once; from one capture to the next nothing differs | severity=warning
+-- expect: step: captured 2 times in 5 steady steps, 1 executable at once; from one capture to the next nothing differs | severity=error
+-- expect: step: captured 2 times in 5 steady steps, 1 executable at once; from one capture to the next nothing differs | severity=warning
+-- expect: step: captured 2 times in 5 steady steps, 1 executable at once; from one capture to the next nothing differs | severity=warning
 -- test: quiet for a ladder in warm-up, first captures, a single one, too few steps and where calls were not recorded
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000, 5),

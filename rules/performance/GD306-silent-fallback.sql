@@ -19,7 +19,7 @@
 --   fallbacks so that the next one is seen.
 -- source: The thresholds 0.05 and 0.31 are this project's defaults; regions are recognised by their kernels,
 --   see docs/vital-signs.md
--- message: {region}: {eager_runs} of {runs} runs went out as single launches ({rate:.0%}), steps {first_step} to {last_step}: {detail}
+-- message: {region}: {eager_runs} of {runs:count run} went out as single launches ({rate:.0%}), steps {first_step} to {last_step}: {detail}
 SELECT f.process_id, f.start_ns, f.end_ns, f.cost_ns, f.first_step AS step,
   f.thread_id, f.stack_id, f.region, f.eager_runs,
   f.eager_runs + f.graph_runs AS runs, f.rate, f.first_step, f.last_step,

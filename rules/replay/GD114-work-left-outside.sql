@@ -15,7 +15,7 @@
 --   eager, end the capture before it and begin a second graph after it.
 -- source: CUDA programming guide, cross-stream dependencies of captures; spiriMirror/libuipc issue 472;
 --   reproduced on an H200
--- message: {kind} {name:kernel}{more} on stream {stream} ran once while {region} was captured and is missing from its {replays} replays
+-- message: {kind} {name:kernel}{more} on stream {stream} ran once while {region} was captured and is missing from its {replays:count replay}
 SELECT l.process_id, l.start_ns, l.end_ns, l.step, l.thread_id, l.stack_id,
   l.capture_id AS root_id, l.capture_id, l.bytes AS cost_bytes,
   CASE l.kind WHEN 'comm' THEN 'collective' WHEN 'kernel' THEN 'kernel'
@@ -48,7 +48,7 @@ INSERT INTO capture_leak (process_id, capture_id, kind, name, stream_id, start_n
 VALUES (1, 1, 'kernel', 'scale', 9, 10, 3, NULL, 1, 2, 1),
   (1, 1, 'memset', 'cuMemsetD8Async', 9, 5, 8, 64, 1, 2, 1),
   (1, 1, 'comm', 'all_reduce', 9, 20, 4, 4096, 1, 1, 1);
--- expect: collective all_reduce and 2 more on stream 9 ran once while stream 7 was captured and is missing from its 1 replays | stack_id=4 confidence=high cost_bytes=4096
+-- expect: collective all_reduce and 2 more on stream 9 ran once while stream 7 was captured and is missing from its 1 replay | stack_id=4 confidence=high cost_bytes=4096
 -- test: fires for a kernel before a copy, and for a lone copy and fill with less confidence
 INSERT INTO capture_outcome (process_id, capture_id, stream_id, state, range_path)
 VALUES (1, 1, 7, 'ended_ok', 'step/cycle'),

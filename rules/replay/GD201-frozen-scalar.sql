@@ -16,7 +16,7 @@
 --   (cudaGraphExecKernelNodeSetParams); or capture one graph for each value where there are few.
 -- source: CUDA programming guide, graphs: parameters are copied at capture; PyTorch documentation, CUDA graphs and
 --   capturable optimisers
--- message: {graph}: {node:kernel} gets {frozen} as {place} in all {replays} replays; eager runs passed {values}
+-- message: {graph}: {node:kernel} gets {frozen} as {place} in all {replays:count replay}; eager runs passed {values}
 SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.confidence,
   f.capture_stack_id AS stack_id, f.exec_id AS root_id, f.exec_id,
   f.graph_name AS graph, f.node_name AS node, f.frozen_text AS frozen,

@@ -15,7 +15,7 @@
 --   cudaGraphExecKernelNodeSetParams) after the address changed.
 -- source: CUDA programming guide, graph memory; PyTorch documentation, CUDA graphs; NVIDIA compute-sanitizer
 --   finds the same access at run time
--- message: {graph}: {node:kernel} {where} points to {bytes:bytes} that were freed; {owner} {replays} replays launched since
+-- message: {graph}: {node:kernel} {where} points to {bytes:bytes} that were freed; {owner} {replays:count replay} launched since
 SELECT s.process_id, s.start_ns, s.end_ns, s.step, s.confidence,
   COALESCE(s.free_stack_id, s.alloc_stack_id, s.capture_stack_id) AS stack_id,
   s.free_thread_id AS thread_id, s.exec_id AS root_id, s.exec_id,
@@ -48,8 +48,8 @@ VALUES (1, 5, 'cycle', 'residual_add', 2, 'param', 65536, 3, 9, 'high', 4, 3, NU
   (1, 8, 'cycle', 'gemm', 0, 'param', 2048, 5, 11, 'medium', 4, 3, 'train.py:9 in load');
 INSERT INTO memory_watch (process_id, exec_id, known) VALUES (1, 5, 0), (1, 6, 1), (2, 5, 1);
 -- expect: cycle: residual_add parameter 2 points to 64.0 KiB that were freed; allocation 9 lies there now, 3 replays launched since | stack_id=4 root_id=5 confidence=high watched=0
--- expect: cycle: memcpy destination points to 1.00 KiB that were freed; nobody owns them now, 1 replays launched since | stack_id=3 confidence=medium watched=1
--- expect: cycle: memcpy source points to 1.00 KiB that were freed; nobody owns them now, 1 replays launched since | confidence=low
+-- expect: cycle: memcpy destination points to 1.00 KiB that were freed; nobody owns them now, 1 replay launched since | stack_id=3 confidence=medium watched=1
+-- expect: cycle: memcpy source points to 1.00 KiB that were freed; nobody owns them now, 1 replay launched since | confidence=low
 -- expect: cycle: gemm parameter 0 points to 2.00 KiB that were freed; what was allocated at train.py:9 in load lies there now, 5 replays launched since | confidence=medium
 -- test: quiet when everything is alive, or was freed after the last replay
 INSERT INTO allocation (process_id, allocation_id, kind, free_ns)

@@ -20,9 +20,10 @@
 SELECT p.process_id, p.start_ns, p.end_ns, p.step, p.thread_id, p.stack_id,
   p.confidence, p.exec_id AS root_id, p.exec_id, p.graph_name AS graph, p.address,
   CASE p.what WHEN 'order'
-    THEN printf('ran between %s and %s in %d steps, though it was not captured between them',
-      p.first_name, p.second_name, p.steps)
-    ELSE printf('ran at the same time as %s in %d steps', p.first_name, p.steps)
+    THEN printf('ran between %s and %s in %s, though it was not captured between them',
+      p.first_name, p.second_name, counted(p.steps, 'step'))
+    ELSE printf('ran at the same time as %s in %s', p.first_name,
+      counted(p.steps, 'step'))
     END AS how,
   'executable that came between' AS ev1_label, p.exec_id AS ev1_value,
   'executable before it' AS ev2_label, p.first_exec_id AS ev2_value,

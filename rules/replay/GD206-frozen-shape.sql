@@ -15,7 +15,7 @@
 --   (buckets) and choose by length before the launch. Or compare the shape with that of the capture before each replay
 --   and run eagerly when it differs. Host branches: torch.where or a conditional node.
 -- source: PyTorch documentation, CUDA graphs: constraints (no dynamic shapes, no dynamic control flow)
--- message: {graph}: eager runs launched {kernel:kernel} with grids {eager}; its only graph has {frozen} and was replayed {replays} times
+-- message: {graph}: eager runs launched {kernel:kernel} with grids {eager}; its only graph has {frozen} and was replayed {replays:count time}
 SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.stack_id,
   f.exec_id AS root_id, f.exec_id, f.graph_name AS graph, f.kernel,
   f.eager_text AS eager, f.frozen_text AS frozen, f.replays,

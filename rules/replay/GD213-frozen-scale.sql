@@ -17,7 +17,7 @@
 --   Pass the address of the scale, not its value. Current (per-tensor or per-block) scaling computes the scale inside
 --   the graph and has nothing to freeze.
 -- source: CUDA programming guide, graphs: parameters are copied at capture; TransformerEngine issues 575 and 766
--- message: {graph}: {node:kernel} gets the scale {frozen} as {place} in all {replays} replays; eager runs passed {values}
+-- message: {graph}: {node:kernel} gets the scale {frozen} as {place} in all {replays:count replay}; eager runs passed {values}
 SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.confidence,
   f.capture_stack_id AS stack_id, f.exec_id AS root_id, f.exec_id,
   f.graph_name AS graph, f.node_name AS node, f.frozen_text AS frozen,

@@ -13,7 +13,7 @@
 --   (cudaGraphInstantiate). Where shapes choose the kernel, as attention does by sequence length, keep one graph for each
 --   shape, or pad to one.
 -- source: CUDA programming guide, updating instantiated graphs; ggml-org/llama.cpp issue 12420
--- message: {graph}: an update was refused ({error}) and the executable was launched {replays} times after it
+-- message: {graph}: an update was refused ({error}) and the executable was launched {replays:count time} after it
 SELECT u.process_id, u.start_ns, MAX(r.launch_end_ns) AS end_ns, u.thread_id,
   u.stack_id, u.exec_id AS root_id, u.exec_id,
   COALESCE(x.graph_name, 'executable ' || u.exec_id) AS graph,
@@ -46,7 +46,7 @@ VALUES (1, 5, 50, 60),
   (1, 5, 250, 260),
   (1, 6, 250, 260);
 -- expect: cycle: an update was refused (E910) and the executable was launched 2 times after it | root_id=5 stack_id=8 end_ns=260 ev2_value=3
--- expect: executable 6: an update was refused (error 999) and the executable was launched 1 times after it
+-- expect: executable 6: an update was refused (error 999) and the executable was launched 1 time after it
 -- test: quiet when the update worked, when it was not launched again, and when a later update worked
 INSERT INTO exec_update (process_id, exec_id, start_ns, end_ns, result)
 VALUES (1, 5, 100, 110, 0),

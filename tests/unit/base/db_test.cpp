@@ -221,5 +221,15 @@ TEST_F(DbTest, Percentile) {
     EXPECT_FALSE(db.queryText("SELECT percentile('x', 5) FROM t"));
 }
 
+TEST_F(DbTest, CountedNouns) {
+    Db db = std::move(Db::openInMemory()).value();
+    EXPECT_EQ(*db.queryText("SELECT counted(1, 'rank') || ', ' || counted(0, 'rank')"), "1 rank, 0 ranks");
+    EXPECT_EQ(*db.queryText("SELECT counted(2, 'launch') || ', ' || counted('3', 'process')"),
+        "2 launches, 3 processes");
+    EXPECT_EQ(*db.queryText("SELECT counted(NULL, 'rank')"), std::nullopt);
+    EXPECT_EQ(*db.queryText("SELECT counted(1.5, 'rank')"), std::nullopt);
+    EXPECT_EQ(*db.queryText("SELECT counted(1, NULL)"), std::nullopt);
+}
+
 } // namespace
 } // namespace gd::base

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/message.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,6 +32,16 @@ TEST(MessageTemplate, FormatsNumbers) {
     EXPECT_EQ(render("{x:ns}", std::int64_t{16340}), "16.3 us");
     EXPECT_EQ(render("{x:bytes}", 4194304.0), "4.00 MiB");
     EXPECT_EQ(render("{x:x}", std::int64_t{-1}), "0xffffffffffffffff");
+}
+
+TEST(MessageTemplate, CountsNouns) {
+    EXPECT_EQ(render("{x:count step}", std::int64_t{1}), "1 step");
+    EXPECT_EQ(render("{x:count executable}", std::int64_t{0}), "0 executables");
+    EXPECT_EQ(render("{x:count launch}", 2.0), "2 launches");
+    EXPECT_EQ(render("{x:count rank} each", Value()), "unknown ranks each");
+    EXPECT_EQ(render("{x:count step}", std::string("y")),
+        "render: {x:count step} needs a number, but the value is the text \"y\"");
+    EXPECT_THAT(render("{x:count }", std::int64_t{1}), testing::StartsWith("parse: "));
 }
 
 TEST(MessageTemplate, SaysUnknownForNull) {
