@@ -4,9 +4,11 @@
 #include "analyzer/facts/capture_risk.h"
 #include "analyzer/facts/comm_cost.h"
 #include "analyzer/facts/frozen_shape.h"
+#include "analyzer/facts/job_words.h"
 #include "analyzer/facts/passes.h"
 #include "analyzer/facts/pool_conflict.h"
 #include "analyzer/facts/rank_divergence.h"
+#include "analyzer/facts/rank_graph.h"
 #include "analyzer/facts/recapture.h"
 #include "analyzer/facts/ring_peers.h"
 #include "analyzer/facts/stall.h"
@@ -61,6 +63,9 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildRecapture(context));
     GD_TRY(buildCaptureRisk(context));
     GD_TRY(buildRankDivergence(context));
+    GD_TRY(buildRankGraph(context));
+    GD_TRY(buildGraphDecision(context));
+    GD_TRY(buildStatedVersion(context));
     GD_TRY(buildUnorderedAccess(context));
     GD_TRY(buildPoolConflict(context));
     GD_TRY(buildRingPeers(context));

@@ -477,6 +477,50 @@ CREATE TABLE rank_divergence (
   known INTEGER NOT NULL -- 0: communication was not recorded on both from the communicator's creation on
 ) STRICT;
 
+-- Graphs that some processes of the job captured while another one launches the same kernels one by one and never tried
+-- to capture any of them; one row per graph and process without it.
+CREATE TABLE rank_graph (
+  process_id INTEGER NOT NULL, -- lowest process that captured it
+  capture_id INTEGER NOT NULL, -- its first capture there
+  graph_name TEXT NOT NULL, -- its name for people
+  kernels INTEGER NOT NULL, -- kernels in it
+  captured_by INTEGER NOT NULL, -- processes that captured it
+  replays INTEGER NOT NULL, -- launches of it in these that succeeded
+  other_process_id INTEGER NOT NULL, -- process without it
+  eager_runs INTEGER NOT NULL, -- how often that one launched its kernels one by one in steady steps
+  start_ns INTEGER NOT NULL, -- capture began
+  end_ns INTEGER NOT NULL, -- and ended
+  step INTEGER, -- step of the capture
+  thread_id INTEGER, -- thread that captured it
+  stack_id INTEGER, -- where
+  known INTEGER NOT NULL -- 0: single launches of the other process were not recorded
+) STRICT;
+
+-- What a graph manager said of its graphs in marks "graph NAME: STATE -> STATE (REASON)", see docs/recording.md; one row
+-- per process, graph, change of state and reason.
+CREATE TABLE graph_decision (
+  process_id INTEGER NOT NULL, -- process
+  graph TEXT NOT NULL, -- its name of the graph
+  from_state TEXT NOT NULL, -- state before, such as 'capturing'
+  to_state TEXT NOT NULL, -- state after: 'ready' | 'failed' | any other word
+  reason TEXT, -- why, NULL not said
+  count INTEGER NOT NULL, -- how often
+  start_ns INTEGER NOT NULL, -- first time
+  end_ns INTEGER NOT NULL, -- last time
+  step INTEGER, -- step of the first
+  thread_id INTEGER, -- thread of the first
+  ready_after INTEGER NOT NULL -- 1: after the last time it said 'ready' of that graph
+) STRICT;
+
+-- Versions of CUDA that concern a process, from every place that names one; one row per component and place.
+CREATE TABLE stated_version (
+  process_id INTEGER NOT NULL, -- process
+  component TEXT NOT NULL, -- 'driver' newest CUDA that it serves | 'runtime' | 'built_for' what the program was built for | 'container' of the image
+  version TEXT NOT NULL, -- as text, such as '12.4'
+  number INTEGER NOT NULL, -- 1000 x major + 10 x minor
+  source TEXT NOT NULL -- the process_fact, environment variable or mark that names it
+) STRICT;
+
 -- Nodes of one graph that use the same memory though neither waits for the other, one row per executable and pair of
 -- names. Of kernels it is not known what they do with a pointer, nor how far they go: the other one must write there.
 CREATE TABLE unordered_access (

@@ -21,6 +21,7 @@ struct Fault {
     std::vector<std::string> places; // appended to the id
     std::vector<std::string> options; // of the trainer
     bool hasLine = true; // the trainer prints its place
+    bool marks = false; // its rule rests on what the trainer says of itself
 };
 
 const std::vector<std::string> kAnywhere = {"@step=4", "@step=6", "@rank=1"};
@@ -73,6 +74,9 @@ std::vector<Fault> faults() {
         {"tp-dynamic-shape", "GD508", {"", "@step=6"}, {"--tp", "2"}, false},
         {"nccl-abort", "GD509", {"", "@step=8"}, {"--dp", "2"}},
         {"dp-cross-node", "GD514", {":0.0025"}, {"--dp", "2", "--comm", "model"}, false},
+        {"env-mismatch", "GD602", {"", ":9.1", ":12.9"}, {}, false, true},
+        {"pool-too-small", "GD406", {"", ":20", "@rank=1"}, {}, false, true},
+        {"pool-rank0-only", "GD408", {""}, {"--dp", "2"}, false},
     };
 }
 
@@ -108,7 +112,9 @@ protected:
     ProgramEnd record(const std::string& suffix) {
         const Fault& fault = GetParam().fault;
         std::vector<std::string> arguments
-            = {"--steps", "60", "--no-marks", "--fault", fault.id + GetParam().place + suffix};
+            = {"--steps", "60", "--fault", fault.id + GetParam().place + suffix};
+        if (!fault.marks)
+            arguments.emplace_back("--no-marks");
         arguments.insert(arguments.end(), fault.options.begin(), fault.options.end());
         if (fault.options.empty() && GetParam().place.find("@rank=1") != std::string::npos)
             arguments.insert(arguments.end(), {"--dp", "2"});

@@ -195,8 +195,10 @@ TEST(BuildFacts, AbsurdValuesAreSurvived) {
         "UPDATE graph SET origin_graph_id = 1 WHERE graph_id = 2; UPDATE graph SET origin_graph_id = 2, "
         "capture_id = NULL WHERE graph_id = 1; UPDATE coverage SET to_ns = -5 WHERE source = 'memory'; "
         "UPDATE kernel SET dur_ns = 9223372036854775807");
-    build(trace);
-    build(trace, {.stepRange = "^(s|t)+e*p"});
+    for (const FactsOptions& options : {FactsOptions{}, FactsOptions{.stepRange = "^(s|t)+e*p"}}) {
+        build(trace, options);
+        EXPECT_EQ(trace.number("SELECT COUNT(DISTINCT process_id) FROM vital_sign"), 2);
+    }
 }
 
 TEST(BuildFacts, TempTablesHideThoseOfTheTrace) {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/rank_graph.h"
+
+#include "analyzer/facts/eager_work.h"
+
+#include <algorithm>
+#include <map>
+
+namespace gd::facts {
+namespace {
+
+// Fewer kernels than this say nothing: a fill here and a copy there look like any small graph.
+constexpr std::int64_t kMinKernels = 3;
+
+struct Holder {
+    const ProcessData* process = nullptr;
+    const Capture* capture = nullptr; // the first of it there
+    std::int64_t replays = 0;
+};
+
+// One graph, whoever captured it.
+struct SharedGraph {
+    Histogram names; // of its kernels
+    std::vector<Holder> holders; // by process
+};
+
+bool isSame(const Histogram& a, const Histogram& b) {
+    return total(a) * 100 >= total(b) * 95 && total(b) * 100 >= total(a) * 95 && copiesIn(a, b) >= 1
+        && copiesIn(b, a) >= 1;
+}
+
+// Kernels of a capture that ended well, by name.
+Histogram kernelsOf(const RawData& raw, const ProcessData& process, const Capture& capture) {
+    Histogram names;
+    for (const std::int32_t index : capture.nodes) {
+        const Node& node = process.nodes[static_cast<std::size_t>(index)];
+        const auto shape = raw.shapes.find(node.shapeId);
+        if (node.type == "kernel" && shape != raw.shapes.end())
+            ++names[shape->second.nameId];
+    }
+    return names;
+}
+
+// Launches that succeeded, by capture.
+std::map<std::int64_t, std::int64_t> replaysByCapture(const ProcessData& process) {
+    std::map<std::int64_t, std::int64_t> result;
+    for (const Exec& exec : process.execs) {
+        const Graph* graph = process.templateOf(exec);
+        if (graph == nullptr || graph->captureId == 0)
+            continue;
+        result[graph->captureId] += std::count_if(exec.replays.begin(), exec.replays.end(),
+            [&](std::int32_t index) { return process.replays[static_cast<std::size_t>(index)].result == 0; });
+    }
+    return result;
+}
+
+void addGraphsOf(const RawData& raw, const ProcessData& process, std::vector<SharedGraph>& graphs) {
+    const auto replays = replaysByCapture(process);
+    for (const Capture& capture : process.captures) {
+        if (!capture.endResult || *capture.endResult != 0)
+            continue;
+        Histogram names = kernelsOf(raw, process, capture);
+        if (total(names) < kMinKernels)
+            continue;
+        auto graph = std::find_if(graphs.begin(), graphs.end(),
+            [&](const SharedGraph& known) { return isSame(known.names, names); });
+        if (graph == graphs.end())
+            graph = graphs.insert(graph, {std::move(names), {}});
+        if (graph->holders.empty() || graph->holders.back().process != &process)
+            graph->holders.push_back({&process, &capture, 0});
+        const auto launched = replays.find(capture.captureId);
+        graph->holders.back().replays += launched == replays.end() ? 0 : launched->second;
+    }
+}
+
+// A capture that failed or was left open has findings of its own: that process did try.
+bool hasFailedCapture(const ProcessData& process) {
+    return std::any_of(process.captures.begin(), process.captures.end(),
+        [](const Capture& capture) { return !capture.endResult || *capture.endResult != 0; });
+}
+
+std::int64_t eagerRuns(
+    const ProcessData& process, const std::vector<EagerStep>& work, const Histogram& names) {
+    std::int64_t runs = 0;
+    for (std::size_t i = 0; i < work.size(); ++i)
+        runs += process.steps[i].steady() ? copiesIn(work[i].names, names) : 0;
+    return runs;
+}
+
+Result<void> write(Statement& insert, const SharedGraph& graph, const ProcessData& other, std::int64_t runs) {
+    const Holder& first = graph.holders.front();
+    const ProcessData& process = *first.process;
+    std::int64_t replays = 0;
+    for (const Holder& holder : graph.holders)
+        replays += holder.replays;
+    const Step& from = *std::find_if(
+        other.steps.begin(), other.steps.end(), [](const Step& step) { return step.steady(); });
+    return insert.runWith(process.processId, first.capture->captureId,
+        process.graphName(process.graph(first.capture->graphId), 0), total(graph.names), graph.holders.size(),
+        replays, other.processId, runs, first.capture->startNs,
+        first.capture->endNs.value_or(first.capture->startNs), process.stepNumberAt(first.capture->startNs),
+        orNull(std::int64_t{first.capture->beginThreadId}), orNull(first.capture->beginStackId),
+        other.completeShare("eager_kernel_activity", from.startNs, other.steps.back().endNs) >= 0.5);
+}
+
+} // namespace
+
+Result<void> buildRankGraph(FactContext& context) {
+    GD_TRY_ASSIGN(auto insert,
+        context.db.prepare("INSERT INTO rank_graph VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    if (context.raw.processes.size() < 2)
+        return {};
+    std::vector<SharedGraph> graphs;
+    for (const ProcessData& process : context.raw.processes)
+        addGraphsOf(context.raw, process, graphs);
+    for (const ProcessData& process : context.raw.processes) {
+        if (hasFailedCapture(process))
+            continue;
+        const std::vector<EagerStep> work = eagerSteps(context.raw, process);
+        for (const SharedGraph& graph : graphs) {
+            const bool holds = std::any_of(graph.holders.begin(), graph.holders.end(),
+                [&](const Holder& holder) { return holder.process == &process; });
+            const std::int64_t runs = holds ? 0 : eagerRuns(process, work, graph.names);
+            if (runs > 0)
+                GD_TRY(write(insert, graph, process, runs));
+        }
+    }
+    return {};
+}
+
+} // namespace gd::facts
