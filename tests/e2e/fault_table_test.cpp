@@ -75,7 +75,7 @@ std::vector<Fault> faults() {
         {"nccl-abort", "GD509", {"", "@step=8"}, {"--dp", "2"}},
         {"dp-cross-node", "GD514", {":0.0025"}, {"--dp", "2", "--comm", "model"}, false},
         {"env-mismatch", "GD602", {"", ":9.1", ":12.9"}, {}, false, true},
-        {"pool-too-small", "GD406", {"", ":20", "@rank=1"}, {}, false, true},
+        {"pool-too-small", "GD406", {"", ":20"}, {}, false, true},
         {"pool-rank0-only", "GD408", {""}, {"--dp", "2"}, false},
     };
 }
