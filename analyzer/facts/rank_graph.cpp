@@ -65,7 +65,7 @@ void addGraphsOf(const RawData& raw, const ProcessData& process, std::vector<Sha
         auto graph = std::find_if(graphs.begin(), graphs.end(),
             [&](const SharedGraph& known) { return isSame(known.names, names); });
         if (graph == graphs.end())
-            graph = graphs.insert(graph, {std::move(names), {}});
+            graph = graphs.insert(graph, SharedGraph{std::move(names), {}});
         if (graph->holders.empty() || graph->holders.back().process != &process)
             graph->holders.push_back({&process, &capture, 0});
         const auto launched = replays.find(capture.captureId);
