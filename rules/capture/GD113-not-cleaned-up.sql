@@ -38,7 +38,7 @@ INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id,
 VALUES (1, 1, 1, 7, 'not_ended', 'cuMemAlloc', 1, 0, NULL),
   (1, 2, 2, 8, 'ended_error', 'cuMemAlloc', 0, 1, 'cuStreamBeginCapture');
 -- expect: the failed capture of stream 7 was never ended: 1 later call failed in it
--- expect: the failed capture of stream 8 left errors behind: 1 later calls failed, the first cuStreamBeginCapture
+-- expect: the failed capture of stream 8 left errors behind: 1 later call failed, the first cuStreamBeginCapture
 -- test: quiet without victims, after a good retry, when left open before anything failed, and for good captures
 INSERT INTO capture_outcome (
   process_id, capture_id, root_capture_id, state, fail_api, later_failures,

@@ -27,13 +27,13 @@ WHERE d.component = 'driver'
 ORDER BY d.process_id;
 -- test: fires for a runtime of a later major number, and just below the oldest driver
 INSERT INTO stated_version (process_id, component, version, number, source)
-VALUES (1, 'driver', '12.8', 12080, 'driver_version'), (1, 'runtime', '13.0', 13000, 'cuda_runtime_version'),
+VALUES (1, 'driver', '12.99', 12990, 'driver_version'), (1, 'runtime', '13.0', 13000, 'cuda_runtime_version'),
   (2, 'driver', '11.3', 11030, 'driver_version'), (2, 'runtime', '11.3', 11030, 'cuda_runtime_version');
--- expect: the driver serves CUDA 12.8, the runtime is CUDA 13.0 | severity=error
+-- expect: the driver serves CUDA 12.99, the runtime is CUDA 13.0 | severity=error
 -- expect: the driver serves CUDA 11.3, graphs need one for CUDA 11.4
 -- test: quiet for a later minor number, at the oldest driver, without a driver, and for what only the job says
 INSERT INTO stated_version (process_id, component, version, number, source)
-VALUES (1, 'driver', '12.0', 12000, 'driver_version'), (1, 'runtime', '12.8', 12080, 'cuda_runtime_version'),
+VALUES (1, 'driver', '12.0', 12000, 'driver_version'), (1, 'runtime', '12.99', 12990, 'cuda_runtime_version'),
   (2, 'driver', '11.4', 11040, 'driver_version'),
   (3, 'runtime', '10.2', 10020, 'cuda_runtime_version'),
   (4, 'driver', '12.0', 12000, 'driver_version'), (4, 'runtime', '13.0', 13000, 'mark ''versions'''),

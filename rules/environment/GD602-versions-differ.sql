@@ -68,7 +68,8 @@ INSERT INTO module (process_id, path) VALUES (1, '/usr/lib/libnccl.so.2.28'), (1
 -- expect: two copies of NCCL are loaded: /opt/torch/lib/libnccl.so.2 and /usr/lib/libnccl.so.2.28
 -- test: quiet for another minor number, and when only one of the two is known
 INSERT INTO stated_version (process_id, component, version, number, source)
-VALUES (1, 'built_for', '13.0', 13000, 'a'), (1, 'runtime', '13.1', 13010, 'b'),
+VALUES (1, 'built_for', '13.0', 13000, 'a'), (1, 'runtime', '13.99', 13990, 'b'),
+  (6, 'built_for', '12.99', 12990, 'a'), (6, 'runtime', '12.0', 12000, 'b'),
   (2, 'built_for', '13.0', 13000, 'a'), (3, 'runtime', '12.0', 12000, 'b'),
   (4, 'built_for', '13.0', 13000, 'a'), (4, 'driver', '12.0', 12000, 'b'),
   (5, 'driver', '13.0', 13000, 'a'), (5, 'runtime', '12.0', 12000, 'b');

@@ -17,7 +17,7 @@
 -- message: {graph} was not captured: {reason}
 SELECT d.process_id, d.start_ns, d.end_ns, d.step, d.thread_id,
   0 AS root_id, d.graph, d.reason,
-  'refused' AS ev1_label, d.count AS ev1_value, 'times' AS ev1_unit
+  'refused' AS ev1_label, counted(d.count, 'time') AS ev1_value
 FROM graph_decision AS d
 WHERE d.to_state = 'failed' AND NOT d.ready_after
   AND (d.reason LIKE '%pool%' OR d.reason LIKE '%memory%')
@@ -26,7 +26,7 @@ ORDER BY d.process_id, d.start_ns, d.graph;
 INSERT INTO graph_decision (process_id, graph, from_state, to_state, reason, count, start_ns, end_ns, step)
 VALUES (1, 'cycle', 'capturing', 'failed', 'the graph pool is exhausted: it needs 3 MiB and 1 MiB are free', 2, 100, 900, 3),
   (1, 'optimizer', 'instantiating', 'failed', 'out of memory', 1, 200, 200, 3);
--- expect: cycle was not captured: the graph pool is exhausted: it needs 3 MiB and 1 MiB are free | root_kind=step root_id=0 severity=warning step=3 ev1_value=2
+-- expect: cycle was not captured: the graph pool is exhausted: it needs 3 MiB and 1 MiB are free | root_kind=step root_id=0 severity=warning step=3 ev1_value='2 times'
 -- expect: optimizer was not captured: out of memory
 -- test: quiet when it was captured later, for another reason or none, and in another state
 INSERT INTO graph_decision (process_id, graph, from_state, to_state, reason, count, ready_after)
