@@ -75,7 +75,8 @@ TEST(MessageTemplate, NamesThePositionOfAnError) {
         "parse: character 1: expected the name of a column or parameter between braces, found \"\"");
     EXPECT_EQ(render("{x:}", 1.0), "1");
     EXPECT_EQ(render("{x:.f}", 1.0),
-        "parse: character 1: unknown format \".f\"; expected .1f, .1%, %, a comma, ns, bytes, x or kernel");
+        "parse: character 1: unknown format \".f\"; expected .1f, .1%, %, a comma, ns, bytes, x, kernel or "
+        "count NOUN");
     EXPECT_EQ(render("{y}", 1.0), "render: {y} is neither a column of the query nor a parameter");
 }
 
