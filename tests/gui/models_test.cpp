@@ -349,4 +349,5 @@ TEST_F(Session, ClosingWhileItLoadsIsHarmless) {
         if (i % 2 == 1)
             QCoreApplication::processEvents();
     }
+    EXPECT_EQ(Loaded(path).failure, ""); // and nothing was left over that the next one meets
 }

@@ -139,6 +139,11 @@ TEST(Unwinder, CrossesTheCLibrary) {
     int values[] = {3, 1, 2};
     std::qsort(values, 3, sizeof(int), compareAndTake);
     expectSameCallers(frames);
+    EXPECT_TRUE(std::any_of(frames.ours.begin(), frames.ours.end(), [](std::uint64_t address) {
+        Dl_info info{};
+        return dladdr(reinterpret_cast<void*>(address), &info) != 0
+            && std::string(info.dli_fname).find("/libc.") != std::string::npos;
+    })) << "qsort is between";
 }
 
 TEST(Unwinder, EndsAtAThreadsStart) {
@@ -162,6 +167,7 @@ TEST(Unwinder, SurvivesAnAlignedFrame) {
     Frames frames;
     Aligned::run(frames, 100);
     expectSameCallers(frames);
+    EXPECT_TRUE(holds(frames.ours, reinterpret_cast<const void*>(&Aligned::run), 400));
 }
 
 // A handler must not allocate, so it writes to arrays.
@@ -272,6 +278,7 @@ TEST(Unwinder, WorksFromASnapshotOfModules) {
     gd::stacks::useSnapshotOnly(false);
     gd::stacks::forgetUnwindRules();
     expectSameCallers(frames);
+    EXPECT_TRUE(holds(frames.ours, reinterpret_cast<const void*>(&recurse), 400));
 }
 
 bool sameCallers(const Frames& frames, std::size_t least) {
