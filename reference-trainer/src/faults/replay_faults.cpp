@@ -27,10 +27,13 @@ public:
         if (harmless() || scope != Scope::Optimizer || step() != when) {
             return std::nullopt;
         }
-        if (const Status first = exec.launch(stream); !runtime::ok(first)) {
+        // Either is the place: a recording may know only one of two launches in a function.
+        const Status first = GDT_FAULT_SITE("replay-before-zero-grad", "cuGraphLaunch", exec.launch(stream));
+        if (!runtime::ok(first)) {
             return first;
         }
-        const Status second = GDT_FAULT_SITE("replay-before-zero-grad", "cuGraphLaunch", exec.launch(stream));
+        const Status second
+            = GDT_FAULT_SITE("replay-before-zero-grad", "cuGraphLaunch again", exec.launch(stream));
         return second;
     }
 
