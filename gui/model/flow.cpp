@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/model/flow.h"
 
+#include "analyzer/base/short_list.h"
+#include "analyzer/report/comm/calls.h"
 #include "gui/model/flow_rows.h"
 #include "gui/model/words.h"
 
@@ -17,7 +19,8 @@ constexpr int kOtherReplays = 16;
 class FlowReader {
 public:
     FlowReader(Db& db, const TrackRow::Place& place, const report::CommMatches* matches)
-        : m_rows(db)
+        : m_db(db)
+        , m_rows(db)
         , m_place(place)
         , m_matches(matches) { }
 
@@ -183,12 +186,23 @@ private:
     }
 
     Result<void> ofCommCall() {
-        GD_TRY_ASSIGN(const auto others, m_rows.sameCommCall(m_place.rowId));
-        for (const FlowEnd& other : others)
-            add(m_flow.out, FlowKind::collective, other);
+        GD_TRY_ASSIGN(const auto same, report::sameCall(m_db, m_place.rowId));
+        for (const report::SameCall::Call& call : same.calls)
+            add(m_flow.out, FlowKind::collective,
+                {call.process, {"nccl_op", call.rowId}, call.timeNs, call.timeNs,
+                    Words::fill(Words::tr("%1, rank %2"), call.kind, call.rank)});
+        if (!same.without.empty())
+            m_flow.notes.push_back(Words::fill(
+                Words::tr("ranks that made fewer calls of this communicator and never this one: %1"),
+                base::shortList(same.without)));
+        if (same.isUnclear)
+            note(Words::tr(
+                "the other ranks' calls are of other kinds up to here: which of them belong to this "
+                "one is not known"));
         return {};
     }
 
+    Db& m_db;
     FlowRows m_rows;
     TrackRow::Place m_place;
     const report::CommMatches* m_matches;

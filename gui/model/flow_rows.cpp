@@ -2,7 +2,6 @@
 #include "gui/model/flow_rows.h"
 
 #include "analyzer/store/readers.h"
-#include "gui/model/words.h"
 
 #include <algorithm>
 
@@ -280,32 +279,6 @@ Result<FlowRows::Edges> FlowRows::edgesOf(const Work& work) {
             return out;
         out.forward.emplace(rows.int64(0), rows.int64(1));
         out.backward.emplace(rows.int64(1), rows.int64(0));
-    }
-}
-
-Result<std::vector<FlowEnd>> FlowRows::sameCommCall(std::int64_t rowId) {
-    // All ranks make the same collective calls in the same order, and the n-th send to a rank is that one's
-    // n-th receive; captured calls count by themselves.
-    constexpr const char* kSql = R"(
-WITH own AS (SELECT * FROM nccl_op WHERE rowid = ?1),
-seen AS (SELECT o.rowid AS row, o.process_id, o.time_ns, o.kind, c.rank,
-  CASE o.kind WHEN 'send' THEN 'p' || c.rank || '>' || o.peer WHEN 'recv' THEN 'p' || o.peer || '>' || c.rank
-    ELSE 'all' END || (o.capture_id IS NULL) AS lane
-  FROM nccl_op AS o JOIN nccl_comm AS c ON c.process_id = o.process_id AND c.comm_hash = o.comm_hash
-  WHERE o.comm_hash = (SELECT comm_hash FROM own)),
-numbered AS (SELECT *, row_number() OVER (PARTITION BY process_id, lane ORDER BY time_ns, row) AS number FROM seen)
-SELECT n.row, n.process_id, n.time_ns, n.kind, n.rank FROM numbered AS n, numbered AS m
-WHERE m.row = ?1 AND n.lane = m.lane AND n.number = m.number AND n.process_id != m.process_id
-ORDER BY n.rank)";
-    GD_TRY_ASSIGN(auto rows, m_db.prepare(kSql));
-    rows.bind(1, rowId);
-    std::vector<FlowEnd> out;
-    while (true) {
-        GD_TRY_ASSIGN(const bool more, rows.step());
-        if (!more)
-            return out;
-        out.push_back({rows.int64(1), {"nccl_op", rows.int64(0)}, rows.int64(2), rows.int64(2),
-            Words::fill(Words::tr("%1, rank %2"), rows.text(3), rows.int64(4))});
     }
 }
 

@@ -67,8 +67,6 @@ public:
     Result<std::optional<Work>> workBeside(const Work& work, int direction);
     Result<Edges> edgesOf(const Work& work);
     Result<std::int64_t> originOf(std::int64_t process, std::int64_t node);
-    // The calls of the other ranks with the same number in their communicator's order.
-    Result<std::vector<FlowEnd>> sameCommCall(std::int64_t rowId);
 
 private:
     Result<std::optional<Replay>> oneReplay(Statement& rows);

@@ -206,3 +206,35 @@ TEST_F(FlowWalk, AnimationEndsWhereTheViewSaysItIs) {
     QTest::qWait(100);
     EXPECT_EQ(view->viewport()->grab().toImage(), late);
 }
+
+TEST(ReadFlow, ARankThatNeverMadeACallOfACommunicatorIsNamed) {
+    gd::test::TraceFiles files;
+    std::string sql
+        = "INSERT INTO process (process_id, pid, rank, world_size, role, start_ns, end_ns, ended) VALUES "
+          "(2, 101, 1, 3, 'primary', 0, 1000000, 'closed'), (3, 102, 2, 3, 'primary', 0, 1000000, 'closed');"
+          "UPDATE process SET rank = 0, world_size = 3 WHERE process_id = 1;";
+    for (const int process : {1, 2, 3})
+        sql += fmt::format("INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) VALUES "
+                           "({0}, 9, 3, {0} - 1, 1);",
+            process);
+    int op = 0;
+    for (const auto& [process, kind] :
+        std::initializer_list<std::pair<int, const char*>>{{1, "all_reduce"}, {2, "all_reduce"},
+            {3, "all_reduce"}, {1, "all_gather"}, {3, "all_gather"}, {1, "reduce"}, {3, "broadcast"}}) {
+        ++op;
+        sql += fmt::format(
+            "INSERT INTO nccl_op (process_id, op_id, comm_hash, kind, count, dtype, message_bytes, "
+            "thread_id, time_ns, source) VALUES ({}, {}, 9, '{}', 1, 'float32', 4, 1, {}, 'runtime');",
+            process, op, kind, 10 * op);
+    }
+    auto db = gd::Db::openReadOnly(files.made(sql).toStdString()).value();
+    const auto of = [&db](std::int64_t row) { return readFlow(db, {"nccl_op", row}, nullptr).value(); };
+    EXPECT_EQ(of(1).out.size(), 2U);
+    EXPECT_TRUE(of(1).notes.empty());
+    ASSERT_EQ(of(4).out.size(), 1U);
+    EXPECT_EQ(of(4).out[0].end.text, "all_gather, rank 2");
+    EXPECT_EQ(of(4).out[0].end.startNs, 50);
+    EXPECT_THAT(of(4).notes, testing::ElementsAre(testing::EndsWith("never this one: 1")));
+    EXPECT_TRUE(of(6).out.empty());
+    EXPECT_THAT(of(6).notes, testing::ElementsAre(testing::HasSubstr("of other kinds")));
+}

@@ -13,7 +13,7 @@ bool waitsForAll(const std::string& kind) {
     return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
 }
 
-bool isMessage(const std::string& kind) {
+bool isMessage(std::string_view kind) {
     return kind == "send" || kind == "recv";
 }
 

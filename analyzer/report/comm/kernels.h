@@ -23,7 +23,7 @@ struct CommCall {
 
 // Ranks leave these together: nobody is done before all have come.
 bool waitsForAll(const std::string& kind);
-bool isMessage(const std::string& kind); // a send or a receive
+bool isMessage(std::string_view kind); // a send or a receive
 bool isCollective(const std::string& kind);
 // By the name of its kernel a send or a receive, which no other rank runs under the same name.
 bool isOneSided(std::string_view kernelName);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/comm/matches.h"
 
+#include "analyzer/report/comm/order.h"
+
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -62,17 +64,20 @@ void CommMatches::matchByOrder(const Member& comm) {
         m_refusals[hash] = Refusal::otherNumbers;
         return;
     }
+    std::vector<std::vector<std::string_view>> kinds(lists.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        for (const std::uint32_t kernel : lists[i])
+            kinds[i].emplace_back(call(kernel).kind);
+    }
+    if (alikeByOrder(kinds) < *counts.begin()) {
+        m_refusals[hash] = Refusal::otherKinds;
+        return;
+    }
     std::vector<Group> found;
     for (std::size_t i = 0; i < *counts.begin(); ++i) {
         List kernels;
         for (const List& list : lists)
             kernels.push_back(list[i]);
-        const std::string& kind = call(kernels.front()).kind;
-        if (std::any_of(kernels.begin(), kernels.end(),
-                [&](std::uint32_t kernel) { return call(kernel).kind != kind; })) {
-            m_refusals[hash] = Refusal::otherKinds;
-            return;
-        }
         found.push_back(groupOfKernels(comm, std::move(kernels)));
         if (contradicts(found.back())) {
             m_refusals[hash] = Refusal::contradiction;

@@ -15,6 +15,7 @@ namespace gd::report {
 
 // Which communication kernels of several ranks are one collective, or the two sides of a message, and until
 // when each of them waits. The only place that decides this: the timeline and the comparison of ranks ask it.
+// For calls, recorded without their kernels, sameCall() is that place.
 //
 // A communicator's calls are matched by their order where all of its ranks made the same ones and nothing
 // contradicts it (nobody leaves a collective before all have come). What is left over is matched by time: a

@@ -66,7 +66,8 @@ std::string relativeText(const Difference& difference) {
         return {};
     if (std::abs(*relative) < 10)
         return fmt::format("{:+.1f} %", *relative * 100);
-    return fmt::format("{:.3g} times", 1 + *relative);
+    const double factor = 1 + *relative;
+    return std::abs(factor) < 100 ? fmt::format("{:.3g} times", factor) : fmt::format("{:.0f} times", factor);
 }
 
 std::string deltaText(const Difference& difference) {

@@ -364,6 +364,8 @@ TEST(CompareWords, SayDifferences) {
     EXPECT_EQ(deltaText(d), "-100 ns (-10.0 %)");
     d.fresh = Spread::exactly(50'000);
     EXPECT_EQ(deltaText(d), "+49.0 us (50 times)");
+    d.fresh = Spread::exactly(1'253'400);
+    EXPECT_EQ(deltaText(d), "+1.25 ms (1253 times)");
     d.fresh = d.base;
     EXPECT_EQ(deltaText(d), "0");
     d.base.reset();
