@@ -17,7 +17,6 @@
 namespace gd::gui {
 namespace {
 
-constexpr std::int64_t kPiece = 250'000; // rows that a thread reads at once
 constexpr std::size_t kMostThreads = 4;
 
 const char* sqlOf(const std::string& table) {
@@ -53,7 +52,9 @@ public:
 
     LargeResult run() {
         std::vector<std::thread> helpers;
-        const std::size_t threads = std::min({Workers::cores(), kMostThreads, m_pieces.size()});
+        const std::size_t most
+            = m_load.threads > 0 ? m_load.threads : std::min(Workers::cores(), kMostThreads);
+        const std::size_t threads = std::min(most, m_pieces.size());
         if (!m_load.file.empty() && threads > 1) {
             m_identity = identity(m_load.db).value_or("");
             for (std::size_t i = 1; i < threads && !m_identity.empty(); ++i)
@@ -62,6 +63,7 @@ public:
         work(m_load.db);
         for (std::thread& helper : helpers)
             helper.join();
+        m_load.readers = m_readers;
         return std::move(m_result);
     }
 
@@ -85,8 +87,9 @@ private:
             // Whatever a damaged trace says of its rows: only these can be addressed.
             const std::int64_t most = part.track->first + (std::int64_t{1} << TrackRow::kOffsetBits) - 1;
             const std::int64_t past = std::min(part.track->last, most) + 1;
-            for (std::int64_t first = part.track->first; first < past; first += kPiece) {
-                m_pieces.push_back({&row, row.read.size(), part, first, std::min(past, first + kPiece) - 1});
+            for (std::int64_t first = part.track->first; first < past; first += m_load.pieceRows) {
+                m_pieces.push_back(
+                    {&row, row.read.size(), part, first, std::min(past, first + m_load.pieceRows) - 1});
                 row.read.emplace_back();
             }
         }
@@ -98,8 +101,10 @@ private:
         if (!trace)
             return;
         const auto own = identity(trace->db());
-        if (own && *own == m_identity)
-            work(trace->db());
+        if (!own || *own != m_identity)
+            return;
+        ++m_readers;
+        work(trace->db());
     }
 
     void work(Db& db) {
@@ -198,14 +203,16 @@ private:
         row.large.draft.row.lanes = std::move(built.lanes);
         const auto whole = std::make_shared<const TrackRow>(std::move(row.large.draft.row));
         const std::lock_guard lock(m_mutex);
-        m_load.deliver(whole);
+        if (!m_load.stop)
+            m_load.deliver(whole);
     }
 
     TrackLoad& m_load;
     const LargeNames& m_names;
     std::vector<std::unique_ptr<Row>> m_rows;
     std::vector<Piece> m_pieces;
-    std::atomic<std::size_t> m_next = 0;
+    std::atomic<std::size_t> m_next = 0; // piece
+    std::atomic<std::size_t> m_readers = 1;
     std::string m_identity;
     std::mutex m_mutex;
     LargeResult m_result;

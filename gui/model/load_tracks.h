@@ -47,6 +47,9 @@ struct TrackLoad {
     std::vector<std::string> notes; // what could not be drawn, sentences for the issues bar
     std::vector<std::string> remarks; // what is not in the trace, and how to get it into the next one
     std::shared_ptr<const report::CommMatches> matches; // filled: communication kernels of all ranks
+    std::size_t threads = 0; // at most, that read large tables; 0: by the cores of this machine
+    std::int64_t pieceRows = 250'000; // of a large table that a thread reads at once
+    std::size_t readers = 0; // filled: threads that read large tables
 };
 void loadTracks(TrackLoad& load);
 
