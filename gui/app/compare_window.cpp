@@ -29,6 +29,7 @@ namespace gd::gui {
 
 CompareWindow::CompareWindow(const Theme* theme, QWidget* parent)
     : QMainWindow(parent)
+    , m_sidesSplit(new QSplitter(Qt::Vertical))
     , m_table(new QTreeView)
     , m_changes(new ChangeDelegate(theme != nullptr ? theme : &Theme::of(palette()), m_table))
     , m_forced(theme)
@@ -38,13 +39,12 @@ CompareWindow::CompareWindow(const Theme* theme, QWidget* parent)
     if (theme != nullptr)
         QApplication::setPalette(theme->palette());
     const Theme& colors = theme != nullptr ? *theme : Theme::of(palette());
-    auto* const splitter = new QSplitter(Qt::Vertical);
     for (std::size_t side = 0; side < m_sides.size(); ++side) {
         auto* const panel = new QWidget;
         makeSide(side, panel, colors);
-        splitter->addWidget(panel);
+        m_sidesSplit->addWidget(panel);
     }
-    setCentralWidget(splitter);
+    setCentralWidget(m_sidesSplit);
 
     m_table->setModel(&m_model);
     m_table->setObjectName(QStringLiteral("compareView"));
@@ -297,6 +297,7 @@ void CompareWindow::useSettings() {
     const QSettings settings;
     restoreGeometry(settings.value(QStringLiteral("compareGeometry")).toByteArray());
     restoreState(settings.value(QStringLiteral("compareLayout")).toByteArray());
+    m_sidesSplit->restoreState(settings.value(QStringLiteral("compareSplit")).toByteArray());
 }
 
 void CompareWindow::closeEvent(QCloseEvent* event) {
@@ -304,6 +305,7 @@ void CompareWindow::closeEvent(QCloseEvent* event) {
         QSettings settings;
         settings.setValue(QStringLiteral("compareGeometry"), saveGeometry());
         settings.setValue(QStringLiteral("compareLayout"), saveState());
+        settings.setValue(QStringLiteral("compareSplit"), m_sidesSplit->saveState());
     }
     QMainWindow::closeEvent(event);
 }

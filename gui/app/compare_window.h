@@ -13,6 +13,7 @@
 
 class QCheckBox;
 class QLabel;
+class QSplitter;
 class QTreeView;
 
 namespace gd::gui {
@@ -40,6 +41,7 @@ public:
     TimelineView* newTimeline() { return m_sides[1].timeline; }
     CompareModel& model() { return m_model; }
     QTreeView* table() { return m_table; }
+    QSplitter* split() { return m_sidesSplit; }
     // The pair of steps that is shown, index into Alignment::pairs; -1: steps are not aligned.
     int pair() const { return m_pair; }
     // Shows a pair of steps; false: there is none of that index.
@@ -82,6 +84,7 @@ private:
     std::array<Side, 2> m_sides; // base, new
     std::unique_ptr<CompareSession> m_session;
     CompareModel m_model;
+    QSplitter* m_sidesSplit; // between the timelines
     QTreeView* m_table;
     ChangeDelegate* m_changes;
     const Theme* m_forced;

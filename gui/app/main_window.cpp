@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/app/main_window.h"
 
+#include "gui/app/issues_bar.h"
+
 #include <QApplication>
 #include <QComboBox>
 #include <QDialog>
@@ -13,7 +15,6 @@
 #include <QPlainTextEdit>
 #include <QStatusBar>
 #include <QTableView>
-#include <QToolButton>
 #include <QTreeView>
 #include <QVBoxLayout>
 
@@ -26,7 +27,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     , m_timeline(new TimelineView)
     , m_minimap(new Minimap(m_timeline))
     , m_search(new SearchBar)
-    , m_issuesBar(new QToolButton)
+    , m_issuesBar(new IssuesBar)
     , m_issuesDock(new QDockWidget(tr("Notes on the trace"), this))
     , m_issueList(new QListWidget)
     , m_findings(new FindingsDock(this))
@@ -45,10 +46,6 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
 
     m_minimap->setTheme(theme != nullptr ? *theme : Theme::of(palette()));
 
-    m_issuesBar->setObjectName(QStringLiteral("issuesBar"));
-    m_issuesBar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    m_issuesBar->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    m_issuesBar->hide();
     auto* const middle = new QWidget;
     auto* const column = new QVBoxLayout(middle);
     column->setContentsMargins(0, 0, 0, 0);
@@ -154,7 +151,7 @@ void MainWindow::openJob(const QStringList& paths) {
     m_report.reset();
     m_failure.clear();
     m_issues.clear();
-    m_graveIssue = false;
+    m_graveIssues = 0;
     m_loaded = false;
     m_issueList->clear();
     m_issuesBar->hide();
@@ -264,16 +261,13 @@ void MainWindow::takeReport(const ReportPtr& report) {
 }
 
 void MainWindow::addIssue(const QString& sentence, bool grave) {
-    m_issues.insert(grave ? 0 : m_issues.size(), sentence);
-    m_graveIssue = m_graveIssue || grave;
+    m_issues.insert(grave ? m_graveIssues++ : m_issues.size(), sentence);
     m_issueList->clear();
     m_issueList->addItems(m_issues);
     paintIssuesBar();
     const QString more
         = m_issues.size() > 1 ? tr(" (%n more)", nullptr, static_cast<int>(m_issues.size() - 1)) : QString();
-    m_issuesBar->setText(m_issues.front().left(160) + more);
-    m_issuesBar->setAccessibleName(m_issues.front());
-    m_issuesBar->show();
+    m_issuesBar->say(m_issues.front(), more);
 }
 
 // The desktop's palette may change while the window is open.
@@ -291,7 +285,7 @@ void MainWindow::changeEvent(QEvent* event) {
 
 void MainWindow::paintIssuesBar() {
     const Theme& theme = m_forced != nullptr ? *m_forced : Theme::of(palette());
-    const QColor color = m_graveIssue ? theme.error : theme.warning;
+    const QColor color = m_graveIssues > 0 ? theme.error : theme.warning;
     m_issuesBar->setStyleSheet(
         QStringLiteral("QToolButton { background: %1; color: %2; border: none; padding: 3px; }")
             .arg(color.name(), labelOn(color).name()));

@@ -20,11 +20,11 @@
 class QLabel;
 class QMenu;
 class QListWidget;
-class QToolButton;
 
 namespace gd::gui {
 
 class CompareWindow;
+class IssuesBar;
 
 // The window: the timeline in the middle, docks around it, one trace at a time. Every interaction is a
 // QAction with its shortcut, so that the list of keys (?) is always the true one.
@@ -110,14 +110,14 @@ private:
     QString m_failure;
     QStringList m_paths;
     QString m_path; // the first of them
-    QStringList m_issues;
-    bool m_graveIssue = false;
+    QStringList m_issues; // grave ones first, each in the order they came
+    int m_graveIssues = 0;
     bool m_loaded = false;
 
     TimelineView* m_timeline;
     Minimap* m_minimap;
     SearchBar* m_search;
-    QToolButton* m_issuesBar;
+    IssuesBar* m_issuesBar;
     QDockWidget* m_issuesDock;
     QListWidget* m_issueList;
     FindingsDock* m_findings;

@@ -15,19 +15,31 @@
 namespace gd::gui {
 namespace {
 
+constexpr int kBetweenRows = 3; // pixels under a text: else the next one reads on from it
+
 // Asks for the lines that a text takes where it is painted: between the margins of its cell, which the size
-// that Qt works out for a wrapped text leaves out.
+// that Qt works out for a wrapped text leaves out, and without the scroll bar that may come later. Names of
+// C++ and paths may be broken at their joints.
 class WrappedText : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
     QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         const QStyle* style = option.widget != nullptr ? option.widget->style() : nullptr;
-        const int margin = style != nullptr
-            ? style->pixelMetric(QStyle::PM_FocusFrameHMargin, &option, option.widget) + 1
-            : 0;
+        int taken = 0;
+        if (style != nullptr)
+            taken = 2 * (style->pixelMetric(QStyle::PM_FocusFrameHMargin, &option, option.widget) + 1)
+                + style->pixelMetric(QStyle::PM_ScrollBarExtent, &option, option.widget);
         QStyleOptionViewItem within(option);
-        within.rect.setWidth(option.rect.width() - 2 * margin);
-        return QStyledItemDelegate::sizeHint(within, index);
+        within.rect.setWidth(option.rect.width() - taken);
+        return QStyledItemDelegate::sizeHint(within, index) + QSize(0, kBetweenRows);
+    }
+
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        option->text.replace(QStringLiteral("::"), QStringLiteral("::\u200b"));
+        option->text.replace(QStringLiteral("/"), QStringLiteral("/\u200b"));
+        option->displayAlignment = Qt::AlignLeft | Qt::AlignTop;
     }
 };
 

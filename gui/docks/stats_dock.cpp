@@ -33,6 +33,8 @@ StatsDock::StatsDock(QWidget* parent)
     m_view->verticalHeader()->hide();
     m_view->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 4);
     m_view->horizontalHeader()->setSectionResizeMode(StatsModel::name, QHeaderView::Stretch);
+    m_summary->setTextFormat(Qt::PlainText);
+    m_summary->setWordWrap(true);
     auto* const copy = new QPushButton(tr("Copy as CSV"));
     connect(copy, &QPushButton::clicked, this, &StatsDock::copyCsv);
     auto* const body = new QWidget;

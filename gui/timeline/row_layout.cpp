@@ -146,4 +146,11 @@ QString RowLayout::heading(std::int64_t process) const {
     return {};
 }
 
+QString fittedTitle(const QString& title, const QFontMetrics& font, const QSize& room) {
+    const QRect needed = font.boundingRect(QRect(QPoint(0, 0), room), Qt::TextWordWrap, title);
+    return needed.width() <= room.width() && needed.height() <= room.height()
+        ? title
+        : font.elidedText(title, Qt::ElideMiddle, room.width());
+}
+
 } // namespace gd::gui

@@ -4,6 +4,8 @@
 #include "gui/model/load_tracks.h"
 #include "gui/model/track_row.h"
 
+#include <QFontMetrics>
+#include <QSize>
 #include <QString>
 
 #include <map>
@@ -62,5 +64,9 @@ private:
     std::vector<Line> m_lines;
     int m_height = 0;
 };
+
+// The title of a row as it is drawn in its room: whole where it fits, on several lines if there is room for
+// them; else without its middle, on one line.
+QString fittedTitle(const QString& title, const QFontMetrics& font, const QSize& room);
 
 } // namespace gd::gui

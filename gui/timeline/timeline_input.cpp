@@ -44,22 +44,6 @@ EventKey TimelineView::itemAt(const QPoint& position) const {
     return {line.row, static_cast<std::size_t>(lane), events.longest(first, past)};
 }
 
-int TimelineView::findingAt(const QPoint& position) const {
-    if (!m_report || position.y() >= rowsTop() || position.y() < fontMetrics().height() + 5
-        || position.x() < plotLeft())
-        return -1;
-    const double x = position.x() - plotLeft();
-    for (std::size_t i = 0; i < m_report->report.findings.size(); ++i) {
-        const rules::Finding& finding = m_report->report.findings[i];
-        if (!finding.startNs)
-            continue;
-        const double from = m_scale.xAt(*finding.startNs);
-        if (x >= from - 1 && x <= from + fontMetrics().height())
-            return static_cast<int>(i);
-    }
-    return -1;
-}
-
 std::int64_t TimelineView::snapped(int x, int y) const {
     const double plot = x - plotLeft();
     std::int64_t best = m_scale.nsAt(plot);
@@ -199,6 +183,8 @@ bool TimelineView::viewportEvent(QEvent* event) {
                 m_report->report.findings[static_cast<std::size_t>(finding)].message);
         else if (const EventKey item = itemAt(help->pos()))
             text = eventText(item);
+        else if (const QString value = curveText(help->pos()); !value.isEmpty())
+            text = value;
         else if (const int line = m_layout.lineAt(help->pos().y() - rowsTop(), verticalScrollBar()->value());
                  line >= 0 && help->pos().x() < plotLeft() && help->pos().y() >= rowsTop())
             text = lineText(line); // whose title may not fit

@@ -6,7 +6,6 @@
 
 #include <QLocale>
 #include <QPainter>
-#include <QPainterPath>
 #include <QScrollBar>
 
 #include <algorithm>
@@ -251,14 +250,13 @@ void TimelineView::paintHeader(QPainter& painter, const RowLayout::Line& line, i
             m_layout.isCollapsed(line.process) ? QStringLiteral("▸") : QStringLiteral("▾"),
             m_layout.heading(line.process));
     }
-    int free = box.width() - 14;
+    QRect room = box.adjusted(8, 0, -6, -1);
     if (const auto hits = line.row ? m_hits.find(line.row.get()) : m_hits.end(); hits != m_hits.end())
-        free -= paintHitCount(painter, box, hits->second);
+        room.setWidth(room.width() - paintHitCount(painter, box, hits->second));
     painter.setFont(font);
     painter.setPen(m_theme->text);
-    const QFontMetrics metrics(font);
-    painter.drawText(box.adjusted(8, 0, -6, 0), Qt::AlignVCenter | Qt::AlignLeft,
-        metrics.elidedText(text, Qt::ElideMiddle, free));
+    painter.drawText(room, Qt::AlignVCenter | Qt::AlignLeft | Qt::TextWordWrap,
+        fittedTitle(text, QFontMetrics(font), room.size()));
     painter.setFont(this->font());
     painter.fillRect(QRect(0, y + line.height - 1, plotLeft(), 1), m_theme->grid);
 }
@@ -287,67 +285,6 @@ void TimelineView::paintRuler(QPainter& painter) {
 }
 
 // Findings are never merged away: at least a mark of fixed size with the severity's letter and shape.
-void TimelineView::paintFindings(QPainter& painter) {
-    if (!m_report)
-        return;
-    painter.save();
-    painter.setClipRect(plotLeft(), 0, plotWidth(), viewport()->height());
-    painter.setRenderHint(QPainter::Antialiasing);
-    const int size = fontMetrics().height();
-    const int y = size + 5;
-    const auto count = static_cast<int>(m_report->report.findings.size());
-    // The first of the report on top: drawn last; the selected one after all.
-    for (int k = count; k >= -1; --k) {
-        const int number = k == -1 ? m_finding : k == m_finding ? -1 : k;
-        if (number < 0 || number >= count)
-            continue;
-        const rules::Finding& finding = m_report->report.findings[static_cast<std::size_t>(number)];
-        if (!finding.startNs)
-            continue;
-        const double from = plotLeft() + m_shown.xAt(*finding.startNs);
-        const double to
-            = std::max(from + 3, plotLeft() + m_shown.xAt(finding.endNs.value_or(*finding.startNs)));
-        if (to < plotLeft() - size || from > plotLeft() + plotWidth() + size)
-            continue;
-        const QColor& color = m_theme->severity(finding.severity);
-        const double left = std::max<double>(from, plotLeft() - 4);
-        const double right = std::min<double>(to, plotLeft() + plotWidth() + 4);
-        painter.fillRect(QRectF(left, y + size - 3, right - left, 3), color);
-        if (number == m_finding) {
-            QColor veil = color;
-            // Where the finding fills the view there is nothing to set apart.
-            veil.setAlpha(left > plotLeft() || right < plotLeft() + plotWidth() ? 28 : 0);
-            painter.fillRect(QRectF(left, rowsTop(), right - left, viewport()->height() - rowsTop()), veil);
-            painter.fillRect(QRectF(from, rowsTop(), 1, viewport()->height()), color);
-            painter.fillRect(QRectF(to, rowsTop(), 1, viewport()->height()), color);
-        }
-        const QRectF box(
-            std::clamp<double>(from, plotLeft(), plotLeft() + plotWidth() - size), y, size, size - 3);
-        painter.setBrush(color);
-        painter.setPen(number == m_finding ? QPen(m_theme->selection, 2) : QPen(m_theme->background, 1));
-        QString letter = QStringLiteral("I");
-        if (finding.severity == rules::Severity::error) {
-            letter = QStringLiteral("E");
-            painter.drawRect(box);
-        } else if (finding.severity == rules::Severity::warning) {
-            letter = QStringLiteral("W");
-            QPainterPath shield;
-            shield.moveTo(box.topLeft());
-            shield.lineTo(box.topRight());
-            shield.lineTo(box.right(), box.center().y());
-            shield.lineTo(box.center().x(), box.bottom() + 2);
-            shield.lineTo(box.left(), box.center().y());
-            shield.closeSubpath();
-            painter.drawPath(shield);
-        } else {
-            painter.drawEllipse(box);
-        }
-        painter.setPen(labelOn(color));
-        painter.drawText(box.adjusted(-2, -2, 2, 0), Qt::AlignCenter, letter);
-    }
-    painter.restore();
-}
-
 void TimelineView::paintSelection(QPainter& painter) {
     const auto place = m_selected ? rectOf(m_selected) : std::nullopt;
     if (!place)

@@ -222,28 +222,6 @@ void TimelineView::showInterval(std::int64_t fromNs, std::int64_t toNs, double m
     setScale(TimeScale::fit(fromNs, toNs, plotWidth(), margin), Motion::jump);
 }
 
-void TimelineView::selectFinding(int number) {
-    m_finding = number;
-    viewport()->update();
-    if (!m_report || number < 0 || number >= static_cast<int>(m_report->report.findings.size()))
-        return;
-    const rules::Finding& finding = m_report->report.findings[static_cast<std::size_t>(number)];
-    if (!finding.startNs)
-        return;
-    const std::int64_t end = finding.endNs.value_or(*finding.startNs);
-    // A third of the width for the finding, the rest for what is around it; a moment gets 20 us.
-    const std::int64_t around = std::max<std::int64_t>(0, 20'000 - (end - *finding.startNs)) / 2;
-    showInterval(*finding.startNs - around, end + around, 1.0 / 3);
-    showProcess(finding.processId.value());
-}
-
-void TimelineView::showProcess(qint64 process) {
-    for (std::size_t i = 0; i < m_layout.lines().size(); ++i) {
-        if (m_layout.lines()[i].process == process)
-            return ensureVisible(static_cast<int>(i));
-    }
-}
-
 void TimelineView::selectEvent(const EventKey& event) {
     m_selected = event;
     forgetFlow();
@@ -295,12 +273,15 @@ void TimelineView::stepRow(int direction) {
         return;
     const RowPtr& row = lines[static_cast<std::size_t>(line)].row;
     if (!row || row->lanes.empty()) { // a heading, or a curve
+        const bool left = static_cast<bool>(m_selected);
         m_selected = {};
         forgetFlow();
         m_currentLine = line;
         ensureVisible(line);
         describeSelection();
         viewport()->update();
+        if (left)
+            emit eventSelected(m_selected);
         return;
     }
     const std::int64_t middle

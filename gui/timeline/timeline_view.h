@@ -52,6 +52,7 @@ public:
     const TraceInfo& info() const { return m_info; }
     const EventKey& selectedEvent() const { return m_selected; }
     int selectedFinding() const { return m_finding; }
+    std::map<int, QRectF> markers() const; // of the findings in view, by number: places in the viewport
     // Arrows of the selection: the event at the other end, and whether it comes before or after.
     struct Arrow {
         EventKey other;
@@ -71,6 +72,7 @@ public:
     // What a screen reader says of a line and of the selected event: name, times, duration.
     QString lineText(int line) const;
     QString selectionText() const;
+    QString curveText(const QPoint& position) const; // what the curve under it is at that time; empty: none
     const std::string& nameOf(std::uint32_t id) const { return (*m_names)[id].text; } // of events
     QRect placeOf(int line) const; // in the viewport; -1: of the selected event
     // The event under a position of the viewport.
@@ -88,7 +90,7 @@ public slots:
     void back();
     void follow(const gd::gui::TimeScale& scale); // shows it, as another view does; nothing to go back to
     void showInterval(std::int64_t fromNs, std::int64_t toNs, double margin);
-    void showProcess(qint64 process); // scrolls to its first row
+    void showProcess(qint64 process); // scrolls so that its rows are seen, from the first on
     void selectFinding(int number); // -1: none; zooms to it
     void selectEvent(const gd::gui::EventKey& event);
     void stepEvent(int direction); // along the row
@@ -150,6 +152,11 @@ private:
     int paintHitCount(QPainter& painter, const QRect& box, std::int64_t count);
     void paintHeader(QPainter& painter, const RowLayout::Line& line, int y, bool current);
     void paintFindings(QPainter& painter);
+    void paintFinding(QPainter& painter, int number, const QRectF& box, int size);
+    void paintFindingVeil(QPainter& painter, const rules::Finding& finding);
+    static bool concerns(const rules::Finding& finding, std::int64_t process);
+    // Its first and last pixel in the viewport; none: not in view, or without a time.
+    std::optional<std::pair<double, double>> findingSpan(const rules::Finding& finding) const;
     void paintSelection(QPainter& painter);
     void paintFlow(QPainter& painter);
     void paintArrow(QPainter& painter, const QRectF& from, const QRectF& to, FlowKind kind);

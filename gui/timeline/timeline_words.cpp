@@ -4,6 +4,7 @@
 #include "gui/timeline/timeline_view.h"
 
 #include <QAccessible>
+#include <QScrollBar>
 
 #include <algorithm>
 
@@ -51,6 +52,20 @@ QRect TimelineView::placeOf(int index) const {
 }
 
 // Tells a screen reader what is selected now.
+QString TimelineView::curveText(const QPoint& position) const {
+    const int index = m_layout.lineAt(position.y() - rowsTop(), verticalScrollBar()->value());
+    if (index < 0 || position.x() < plotLeft() || position.y() < rowsTop())
+        return {};
+    const RowPtr& row = m_layout.lines()[static_cast<std::size_t>(index)].row;
+    if (!row || !row->curve)
+        return {};
+    const std::int64_t at = m_scale.nsAt(position.x() - plotLeft());
+    return tr("%1: %2 at %3")
+        .arg(QString::fromStdString(row->title),
+            QString::fromStdString(base::formatBytes(row->curve->valueAt(at))),
+            QString::fromStdString(formatTime(at, static_cast<std::int64_t>(m_scale.nsPerPx))));
+}
+
 void TimelineView::describeSelection() {
     QString text = selectionText();
     if (text.isEmpty() && m_currentLine >= 0)

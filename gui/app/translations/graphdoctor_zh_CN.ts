@@ -1182,6 +1182,10 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
             <numerusform>%1；%n 处命中</numerusform>
         </translation>
     </message>
+    <message>
+        <source>%1: %2 at %3</source>
+        <translation>%1：%3 时为 %2</translation>
+    </message>
 </context>
 <context>
     <name>gd::gui::TraceSession</name>
@@ -1907,6 +1911,14 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>of the job&apos;s %1 ranks these are not in this trace: %2; who waits for them is not known (graphdoctor view A.gdt B.gdt opens the traces of several hosts as one)</source>
         <translation>作业的 %1 个 rank 中，以下不在此跟踪里：%2；无法得知谁在等待它们（graphdoctor view A.gdt B.gdt 可将多台主机的跟踪作为一个打开）</translation>
+    </message>
+    <message>
+        <source>ranks that made fewer calls of this communicator and never this one: %1</source>
+        <translation>在此通信器上调用次数较少、从未发出此调用的 rank：%1</translation>
+    </message>
+    <message>
+        <source>the other ranks&apos; calls are of other kinds up to here: which of them belong to this one is not known</source>
+        <translation>到此为止其他 rank 的调用种类不同：无法确定哪些与此调用相对应</translation>
     </message>
 </context>
 </TS>
