@@ -172,8 +172,10 @@ template <> Cell Activities<raw::Sync>::special(const raw::Sync& row, int column
 // Tracks in the order of device and stream, whatever the order of the records.
 template <class Row> std::vector<DeviceTrack<Row>*> inOrder(DeviceTracks<Row>& tracks) {
     std::vector<DeviceTrack<Row>*> sorted;
-    for (DeviceTrack<Row>& track : tracks.all())
-        sorted.push_back(&track);
+    for (DeviceTrack<Row>& track : tracks.all()) {
+        if (!track.rows.empty()) // all may have been taken out
+            sorted.push_back(&track);
+    }
     std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
         return std::tie(a->device, a->stream) < std::tie(b->device, b->stream);
     });

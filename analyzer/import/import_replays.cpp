@@ -2,10 +2,12 @@
 // Table replay: launches of executables, joined with what the device recorded of them.
 #include "analyzer/import/import_context.h"
 #include "analyzer/import/names.h"
+#include "analyzer/import/overwritten_nodes.h"
 #include "analyzer/store/bulk_insert.h"
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace gd::importer {
@@ -73,15 +75,16 @@ public:
             }
         }
     }
-    // A replay that shows fewer nodes than others of its executable was cut off by a switch of the recording:
-    // its last end is not known.
-    DeviceTimes complete() const {
+    // A replay that shows fewer nodes than others of its executable was cut off by a switch of the recording,
+    // or lost records to later ones: its last end is not known.
+    DeviceTimes complete(const std::unordered_set<std::uint64_t>& overwritten) const {
         std::unordered_map<std::uint64_t, std::uint32_t> most;
         for (const auto& [correlation, time] : m_times)
             most[time.exec] = std::max(most[time.exec], time.nodes);
         DeviceTimes times = m_times;
-        std::erase_if(
-            times, [&most](const auto& entry) { return entry.second.nodes < most[entry.second.exec]; });
+        std::erase_if(times, [&](const auto& entry) {
+            return entry.second.nodes < most[entry.second.exec] || overwritten.contains(entry.first);
+        });
         return times;
     }
 
@@ -248,12 +251,13 @@ private:
 
 Result<void> importReplays(ProcessImport& process) {
     RawProcess& raw = process.raw();
+    const std::unordered_set<std::uint64_t> overwritten = takeOutOverwrittenNodes(process);
     DeviceTimes whole = graphTimes(raw);
     NodeTimes nodes(whole);
     nodes.add(raw.kernels);
     nodes.add(raw.copies);
     nodes.add(raw.fills);
-    DeviceTimes nodeTimes = nodes.complete();
+    DeviceTimes nodeTimes = nodes.complete(overwritten);
     std::vector<Replay> replays = launchedReplays(process, whole, nodeTimes);
     addUnlaunched(process, whole, "graph", replays);
     addUnlaunched(process, nodeTimes, "node", replays);

@@ -248,6 +248,71 @@ TEST_F(RoundTrip, AReplayWhoseNodesWereCutOffHasNoTimes) {
         ElementsAre("100|10|39|node", "101|NULL|NULL|launch_only", "102|210|239|node"));
 }
 
+// Launched with node records, run without: the last replays' records end with replays of long after.
+TEST_F(RoundTrip, NodesThatALaterReplayWroteOverAreLeftOut) {
+    auto& b = builder();
+    const auto launch = [&](std::uint64_t correlation, std::int64_t at) {
+        raw::ApiCall call{};
+        call.api = GD_API_GRAPH_LAUNCH;
+        call.object = 2;
+        call.stream = 7;
+        call.startNs = kStart + at;
+        call.endNs = kStart + at + 5;
+        call.correlation = correlation;
+        b.event(1, call);
+    };
+    const auto node = [&](std::uint64_t correlation, std::int64_t startNs, std::int64_t endNs) {
+        raw::Kernel kernel{};
+        kernel.exec = 2;
+        kernel.correlation = correlation;
+        kernel.stream = 7;
+        kernel.startNs = kStart + startNs;
+        kernel.endNs = kStart + endNs;
+        b.event(2, kernel);
+    };
+    const auto whole
+        = [&](std::uint64_t correlation, std::uint32_t exec, std::int64_t startNs, std::int64_t endNs) {
+              raw::GraphTrace trace{};
+              trace.correlation = correlation;
+              trace.exec = exec;
+              trace.stream = 7;
+              trace.startNs = kStart + startNs;
+              trace.endNs = kStart + endNs;
+              b.event(2, trace);
+          };
+    for (std::int64_t i = 0; i < 6; ++i)
+        launch(100 + static_cast<std::uint64_t>(i), 10 + i * 6);
+    node(100, 100, 110);
+    node(100, 120, 200); // up to the start of the next one
+    node(101, 200, 210);
+    node(101, 220, 520); // its end is that of 104
+    raw::Memset fill{};
+    fill.exec = 2;
+    fill.correlation = 101;
+    fill.stream = 7;
+    fill.startNs = kStart + 215;
+    fill.endNs = kStart + 517;
+    b.event(2, fill);
+    node(102, 300, 310);
+    node(102, 320, 400); // also over a replay of another executable
+    whole(90, 9, 330, 340);
+    whole(103, 2, 400, 450);
+    whole(104, 2, 500, 550);
+    node(105, 510, 610); // start of 104, end of its own
+    node(105, 610, 620);
+    finish();
+    EXPECT_THAT(
+        rows("SELECT correlation, start_ns, end_ns, detail FROM replay WHERE exec_id = 2 ORDER BY replay_id"),
+        ElementsAre("100|100|200|node", "101|NULL|NULL|launch_only", "102|300|400|node", "103|400|450|graph",
+            "104|500|550|graph", "105|NULL|NULL|launch_only"));
+    EXPECT_THAT(rows("SELECT correlation, start_ns, dur_ns FROM kernel ORDER BY kernel_id"),
+        ElementsAre("100|100|10", "100|120|80", "101|200|10", "102|300|10", "102|320|80"));
+    EXPECT_THAT(rows("SELECT * FROM memset"), ElementsAre());
+    EXPECT_THAT(rows("SELECT * FROM track WHERE table_name = 'memset'"), ElementsAre());
+    EXPECT_THAT(rows("SELECT severity, count FROM trace_issue WHERE code = 'node_times_overwritten'"),
+        ElementsAre("info|4"));
+}
+
 TEST_F(RoundTrip, LaunchIntoACapturingStreamIsNoReplay) {
     auto& b = builder();
     raw::CaptureBegin begin{};
