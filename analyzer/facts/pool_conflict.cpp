@@ -262,11 +262,17 @@ private:
             std::erase_if(open,
                 [&](const Replay* other) { return other->endNs <= replay->startNs + kClockUncertaintyNs; });
             for (const Replay* other : open) {
-                if (other->deviceId == replay->deviceId && other->execId != replay->execId)
+                if (other->deviceId == replay->deviceId && other->execId != replay->execId
+                    && !sameStream(*other, *replay))
                     noteOverlap(*other, *replay);
             }
             open.push_back(replay);
         }
+    }
+
+    // A stream runs one replay after the other, whatever the times say.
+    static bool sameStream(const Replay& a, const Replay& b) {
+        return a.streamId != 0 && a.streamId == b.streamId;
     }
 
     void noteOverlap(const Replay& a, const Replay& b) {

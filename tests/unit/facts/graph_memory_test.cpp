@@ -253,6 +253,19 @@ TEST_F(PoolConflictTest, AtTheSameTime) {
     EXPECT_EQ(found(), "overlap 1: 2 - x8");
 }
 
+TEST_F(PoolConflictTest, AStreamRunsOneAfterTheOtherWhateverTheTimesSay) {
+    graphs({{1, 2}, {2}});
+    const std::int64_t fill = trace.node({.graph = 1, .capture = 1, .createdNs = 110, .type = "memset"});
+    trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
+    addSteps(trace, 8, 10 * kMs);
+    for (int i = 0; i < 8; ++i) {
+        const std::int64_t at = (i + 1) * 10 * kMs;
+        trace.replay(1, at, at + 10, at + 20, at + 900 * kUs);
+        trace.replay(2, at + 10, at + 20, at + 500 * kUs, at + kMs);
+    }
+    EXPECT_EQ(found(), "none");
+}
+
 TEST_F(PoolConflictTest, AtTheSameTimeWithoutAKnownWriteIsFine) {
     graphs({{1, 2}, {1, 2}});
     addSteps(trace, 8, 10 * kMs);
