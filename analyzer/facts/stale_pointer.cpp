@@ -93,10 +93,7 @@ public:
     std::string_view confidenceOf(const Stale& stale) const {
         if (stale.allocation->kind != "framework" || stale.last == nullptr)
             return "high";
-        const auto driver = m_allocations.find(stale.pointer->allocationId);
-        const bool unmapped = driver != m_allocations.end() && driver->second->kind != "framework"
-            && driver->second->freeNs && *driver->second->freeNs <= stale.last->launchStartNs;
-        return unmapped ? "high" : "medium";
+        return isUnmapped(stale) ? "high" : "medium";
     }
 
     std::vector<Stale> find() const {
@@ -104,11 +101,24 @@ public:
         for (const Exec& exec : m_process.execs)
             addExec(exec, result);
         findNewOwners(result);
-        std::erase_if(result, [](const Stale& stale) { return !isHit(stale); });
+        std::erase_if(result, [this](const Stale& stale) { return !isHit(stale); });
         return result;
     }
 
 private:
+    // When the driver took back what a framework's block lay in.
+    std::optional<std::int64_t> unmappedNs(const Pointer& pointer) const {
+        const auto driver = m_allocations.find(pointer.allocationId);
+        if (driver == m_allocations.end() || driver->second->kind == "framework")
+            return std::nullopt;
+        return driver->second->freeNs;
+    }
+
+    bool isUnmapped(const Stale& stale) const {
+        const std::optional<std::int64_t> ns = unmappedNs(*stale.pointer);
+        return ns && stale.last != nullptr && *ns <= stale.last->launchStartNs;
+    }
+
     // A framework lets go of a block long before the driver hears of it, if ever: where a block is known, it
     // counts.
     void findOwners(std::vector<Pointer>& pointers) const {
@@ -178,7 +188,12 @@ private:
         // capturing.
         if (allocation.kind == "graph" || freedInCapture(allocation, pointer))
             return;
-        const std::int64_t staleNs = std::max(fromNs, *allocation.freeNs);
+        // A block of a graph's pool, or of a pool that is not known, stays the graph's until the driver has
+        // it.
+        std::int64_t goneNs = *allocation.freeNs;
+        if (allocation.kind == "framework" && allocation.poolId != 0)
+            goneNs = std::max(goneNs, unmappedNs(pointer).value_or(goneNs));
+        const std::int64_t staleNs = std::max(fromNs, goneNs);
         const std::int64_t lastNs = std::min(untilNs, exec.destroyedNs.value_or(m_process.endNs));
         if (lastNs > staleNs && !m_process.complete("callbacks", staleNs, lastNs)) {
             const Stale unseen{&exec, &allocation, &pointer, nullptr, {}, nullptr, nullptr, 0, staleNs};
@@ -264,9 +279,9 @@ private:
     }
 
     // A block that went back to the pool the graph lives in stays the graph's: only another owner outside
-    // that pool makes it a hit.
-    static bool isHit(const Stale& stale) {
-        return stale.allocation->kind != "framework" || stale.allocation->poolId == 0
+    // that pool makes it a hit, or that the pool itself was given back.
+    bool isHit(const Stale& stale) const {
+        return stale.allocation->kind != "framework" || stale.allocation->poolId == 0 || isUnmapped(stale)
             || (stale.owner != nullptr && stale.owner->poolId != stale.allocation->poolId);
     }
 

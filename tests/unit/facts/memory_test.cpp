@@ -165,6 +165,25 @@ TEST_F(StalePointerTest, ABlockThatTheDriverFreedTooIsGoneForSure) {
     EXPECT_EQ(trace.text("SELECT confidence FROM stale_pointer"), "high");
 }
 
+// The hook saw a block, but never its segment: which pool it was of is not known. The driver's free says
+// enough.
+TEST_F(StalePointerTest, ABlockOfAnyPoolIsGoneWhenTheDriverFreedIt) {
+    trace.allocation(0x1000, 256, 60, {.pool = 0x7fffffffffffffff, .kind = "framework", .freeNs = 11 * kUs});
+    pointInto(trace.allocation(0x0, 0x10000, 50, {.freeNs = 15 * kUs}));
+    build(trace);
+    EXPECT_EQ(rows(), 1);
+    EXPECT_EQ(trace.number("SELECT replays FROM stale_pointer"), 2);
+    EXPECT_EQ(trace.number("SELECT bytes FROM stale_pointer"), 256);
+    EXPECT_EQ(trace.text("SELECT confidence FROM stale_pointer"), "high");
+}
+
+TEST_F(StalePointerTest, AndNotWhenItDidSoAfterTheLastReplay) {
+    trace.allocation(0x1000, 256, 60, {.pool = 4, .kind = "framework", .freeNs = 11 * kUs});
+    pointInto(trace.allocation(0x0, 0x10000, 50, {.freeNs = 31 * kUs}));
+    build(trace);
+    EXPECT_EQ(rows(), 0);
+}
+
 TEST_F(StalePointerTest, OnlyTheBlockOfThatTimeCounts) {
     trace.allocation(0x1000, 256, 60, {.kind = "framework", .freeNs = 90}); // before the capture
     trace.allocation(0x1000, 256, 95, {.kind = "framework"}); // what the node points to
