@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/call_index.h"
 #include "analyzer/facts/passes.h"
+#include "analyzer/facts/unmeasured_replays.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace gd::facts {
 namespace {
@@ -87,11 +89,17 @@ Result<void> buildDeviceBusy(FactContext& context) {
                     ++replays[static_cast<std::size_t>(replay.step)];
             }
             const std::vector<Interval> spans = deviceSteps(process, timeline, calls);
+            const UnmeasuredReplays unmeasured(process, timeline.deviceId);
+            std::int64_t launchedFromNs = std::numeric_limits<std::int64_t>::min();
             for (std::size_t i = 0; i < process.steps.size(); ++i) {
                 const Interval& step = spans[i];
                 if (step.lengthNs() == 0)
                     continue;
-                const bool known = process.complete("eager_kernel_activity", step.startNs, step.endNs)
+                // What a step before it left unknown may have run in this one.
+                const bool missing = unmeasured.launchedIn(launchedFromNs, process.steps[i].endNs);
+                launchedFromNs = process.steps[i].endNs;
+                const bool known = !missing
+                    && process.complete("eager_kernel_activity", step.startNs, step.endNs)
                     && (replays[i] == 0
                         || process.covered("graph_trace", step.startNs, step.endNs) != CoverageState::absent
                         || process.complete("node_activity", step.startNs, step.endNs));

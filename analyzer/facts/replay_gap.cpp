@@ -3,6 +3,7 @@
 #include "analyzer/facts/device_wait.h"
 #include "analyzer/facts/names.h"
 #include "analyzer/facts/passes.h"
+#include "analyzer/facts/unmeasured_replays.h"
 
 #include <algorithm>
 #include <array>
@@ -214,7 +215,8 @@ public:
         : m_context(context)
         , m_insert(std::move(insert)) { }
 
-    Result<void> write(const ProcessData& process, const DeviceTimeline& timeline, const Gap& gap) {
+    Result<void> write(const ProcessData& process, const DeviceTimeline& timeline,
+        const UnmeasuredReplays& unmeasured, const Gap& gap) {
         const Replay& replay = *gap.replay;
         const auto cause
             = static_cast<Part>(std::max_element(gap.parts.begin(), gap.parts.end()) - gap.parts.begin());
@@ -224,7 +226,8 @@ public:
         const Step& step = process.steps[static_cast<std::size_t>(replay.step)];
         const bool eager = process.complete("eager_kernel_activity", gap.startNs, gap.endNs);
         const bool known = process.complete("callbacks", gap.startNs, gap.endNs)
-            && process.covered("graph_trace", gap.startNs, gap.endNs) != CoverageState::absent;
+            && process.covered("graph_trace", gap.startNs, gap.endNs) != CoverageState::absent
+            && !unmeasured.launchedIn(gap.before->launchStartNs, replay.launchStartNs);
         const auto& p = gap.parts;
         std::int64_t stack = call == nullptr ? 0 : call->stackId;
         stack = stack != 0 ? stack : replay.stackId;
@@ -263,8 +266,9 @@ Result<void> buildReplayGap(FactContext& context) {
     for (const ProcessData& process : context.raw.processes) {
         const DeviceWaits waits(peers, process);
         for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
+            const UnmeasuredReplays unmeasured(process, timeline.deviceId);
             for (const Gap& gap : GapFinder(context.raw, waits, process, timeline).find())
-                GD_TRY(writer.write(process, timeline, gap));
+                GD_TRY(writer.write(process, timeline, unmeasured, gap));
         }
     }
     return {};

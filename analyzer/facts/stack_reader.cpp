@@ -21,10 +21,11 @@ bool isCudaModule(std::string_view module) {
 
 // The frames that rules/frames.txt skips by default; here they only decide what is "the same place".
 bool isLibraryFrame(const Frame& frame) {
-    static constexpr std::array<std::string_view, 7> kModules{
-        "libcuda*", "libcudart*", "libtorch*", "libc10*", "libnccl*", "libpython*", "libgraphdoctor*"};
-    static constexpr std::array<std::string_view, 4> kFunctions{
-        "gdt::runtime::*", "at::*", "c10::*", "torch::*"};
+    static constexpr std::array<std::string_view, 11> kModules{"libcuda*", "libcudart*", "libcudnn*",
+        "libcublas*", "libcupti*", "libnvrtc*", "libtorch*", "libc10*", "libnccl*", "libpython*",
+        "libgraphdoctor*"};
+    static constexpr std::array<std::string_view, 6> kFunctions{
+        "gdt::runtime::*", "gdt::kernels::*", "gdt::comm::*", "at::*", "c10::*", "torch::*"};
     const std::string_view module = fileName(frame.module);
     return base::globMatch("*/site-packages/torch/*", frame.file)
         || std::any_of(kModules.begin(), kModules.end(),

@@ -89,11 +89,9 @@ constexpr Sign kSigns[] = {
         "SELECT 1.0 * SUM(busy_without_comm_ns) / NULLIF(SUM(end_ns - start_ns), 0) FROM device_busy "
         "WHERE :p IN (0, process_id) AND steady AND known"},
     {"gpu_busy.swing_ratio", "ratio", "eager_kernel_activity", "below 30 %", Judge::lookAbove, 0.3,
-        "SELECT MAX(high - low) FROM (SELECT MAX(share) OVER w AS high, MIN(share) OVER w AS low FROM "
-        "(SELECT process_id, device_id, step, 1.0 * busy_ns / NULLIF(end_ns - start_ns, 0) AS share FROM "
-        "device_busy "
-        "WHERE :p IN (0, process_id) AND steady AND known) "
-        "WINDOW w AS (PARTITION BY process_id, device_id ORDER BY step ROWS 19 PRECEDING))"},
+        "SELECT MAX(high - low) FROM (SELECT percentile(share, 90) AS high, percentile(share, 10) AS low "
+        "FROM (SELECT process_id, device_id, 1.0 * busy_ns / NULLIF(end_ns - start_ns, 0) AS share "
+        "FROM device_busy WHERE :p IN (0, process_id) AND steady AND known) GROUP BY process_id, device_id)"},
 
     {"memory.peak_bytes", "bytes", "memory", nullptr, Judge::none, 0,
         "SELECT COALESCE((SELECT MAX(peak_bytes) FROM memory_step WHERE :p IN (0, process_id) AND known AND "

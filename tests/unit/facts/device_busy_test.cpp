@@ -65,6 +65,36 @@ TEST(DeviceBusy, AHostThatRunsAheadDoesNotMoveTheStepsOfTheDevice) {
     EXPECT_EQ(trace.number("SELECT busy_ns FROM device_busy WHERE step = 3"), 940);
 }
 
+TEST(DeviceBusy, UnknownWhereAReplayWithoutTimesMayHaveRun) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 100);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    for (int i = 0; i < 8; ++i) {
+        const std::int64_t at = (i + 1) * 100;
+        const bool measured = i != 3;
+        trace.replay(1, at, at + 10, measured ? 5000 + i * 1000 : -1, measured ? 5000 + i * 1000 + 900 : -1);
+    }
+    build(trace);
+    // Step 3 has no times of its own; step 4 begins on the device where step 2 ended.
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM device_busy WHERE step = 3"), 0);
+    EXPECT_EQ(trace.number("SELECT start_ns FROM device_busy WHERE step = 4"), 7900);
+    EXPECT_EQ(trace.text("SELECT group_concat(known) FROM (SELECT known FROM device_busy ORDER BY step)"),
+        "1,1,1,0,1,1,1");
+}
+
+TEST(DeviceBusy, AReplayThatWasRefusedRanNothing) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 100);
+    trace.capturedGraph(1, 10, 20, {"gemm"});
+    for (int i = 0; i < 8; ++i) {
+        const std::int64_t at = (i + 1) * 100;
+        trace.replay(1, at, at + 10, 5000 + i * 1000, 5000 + i * 1000 + 900);
+    }
+    trace.replay(1, 450, 460, -1, -1, {.result = 1});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT MIN(known) FROM device_busy"), 1);
+}
+
 TEST(DeviceBusy, HostDevicesHaveNoise) {
     TraceBuilder trace;
     addSteps(trace, 8, 1000);

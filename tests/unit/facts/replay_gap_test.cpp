@@ -135,6 +135,14 @@ TEST_F(ReplayGapTest, HostDevicesHaveNoise) {
     EXPECT_EQ(part("noise_ns"), 600 * kUs);
 }
 
+TEST_F(ReplayGapTest, UnknownWhereAReplayWithoutTimesMayHaveRun) {
+    trace.replay(1, 83'000 * kUs, 83'010 * kUs, -1, -1);
+    trace.replay(2, 85'900 * kUs, 85'950 * kUs, 86 * kMs, 87 * kMs);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM replay_gap"), 1);
+    EXPECT_EQ(part("known"), 0);
+}
+
 TEST_F(ReplayGapTest, UnknownWhereCallsWereNotRecorded) {
     trace.coverage("callbacks", "partial");
     trace.coverage("eager_kernel_activity", "absent");

@@ -44,6 +44,31 @@ TEST(VitalSign, FiguresOfAJobWithGraphs) {
     EXPECT_EQ(trace.text("SELECT reason" + where("nccl.in_graph_ratio")), "nothing to measure");
 }
 
+// Busy for 9 of the 10 ms of a step, but for 2 in some of them.
+void addUnevenSteps(TraceBuilder& trace, int every) {
+    addSteps(trace, 40, 10 * kMs);
+    for (int i = 0; i < 40; ++i) {
+        const std::int64_t endNs = (i + 1) * 10 * kMs + 9 * kMs;
+        trace.kernel("gemm", endNs - (i % every == every - 1 ? 2 : 9) * kMs, endNs);
+    }
+}
+
+TEST(VitalSign, OneLateStepIsNoSwing) {
+    TraceBuilder trace;
+    addUnevenSteps(trace, 20);
+    build(trace);
+    EXPECT_NEAR(trace.real("SELECT value" + where("gpu_busy.swing_ratio")), 0, 1e-6);
+    EXPECT_EQ(trace.text("SELECT verdict" + where("gpu_busy.swing_ratio")), "ok");
+}
+
+TEST(VitalSign, ButEveryFifthIs) {
+    TraceBuilder trace;
+    addUnevenSteps(trace, 5);
+    build(trace);
+    EXPECT_NEAR(trace.real("SELECT value" + where("gpu_busy.swing_ratio")), 0.7, 1e-6);
+    EXPECT_EQ(trace.text("SELECT verdict" + where("gpu_busy.swing_ratio")), "look");
+}
+
 TEST(VitalSign, WhatWasNotRecordedIsNotZero) {
     TraceBuilder trace;
     trace.coverage("graph_trace", "absent");
