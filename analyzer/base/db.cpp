@@ -15,7 +15,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 
 namespace gd::base {
 namespace {
@@ -58,7 +57,7 @@ std::string fileUri(const std::string& path, std::string_view query) {
     std::string uri = "file:";
     for (const char c : path) {
         if (c == '?' || c == '#' || c == '%')
-            fmt::format_to(std::back_inserter(uri), "%{:02X}", static_cast<unsigned char>(c));
+            uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
         else
             uri += c;
     }

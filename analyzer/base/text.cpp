@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <iterator>
 
 namespace gd::base {
 
@@ -68,9 +67,9 @@ std::string escapeForTerminal(std::string_view text) {
     while (!text.empty()) {
         const CodePoint c = decodeUtf8(text);
         if (c.length == 0 || (c.length == 1 && isHarmful(c.value)))
-            fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text[0]));
+            out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
         else if (isHarmful(c.value))
-            fmt::format_to(std::back_inserter(out), "\\u{{{:04x}}}", static_cast<unsigned>(c.value));
+            out += fmt::format("\\u{{{:04x}}}", static_cast<unsigned>(c.value));
         else
             out.append(text.substr(0, c.length));
         text.remove_prefix(c.length == 0 ? 1 : c.length);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace gd::report {
 namespace {
@@ -67,7 +66,7 @@ std::string xml(std::string_view text) {
         const base::CodePoint c = base::decodeUtf8(rest);
         const std::size_t length = std::max<std::size_t>(c.length, 1);
         if (c.value == 0xfffe || c.value == 0xffff) // not characters of XML 1.0, even as references
-            fmt::format_to(std::back_inserter(out), "\\u{{{:04x}}}", static_cast<unsigned>(c.value));
+            out += fmt::format("\\u{{{:04x}}}", static_cast<unsigned>(c.value));
         else if (c.value == '&')
             out += "&amp;";
         else if (c.value == '<')
@@ -150,7 +149,7 @@ std::string fileUri(std::string_view path) {
         if (plain)
             out += c;
         else
-            fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
     return out;
 }

@@ -36,6 +36,13 @@ function(gd_add_test)
     add_executable(${arg_NAME} ${arg_SOURCES})
     target_link_libraries(${arg_NAME} PRIVATE gd_options ${arg_LIBS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
+    # Of the groups of headers in tests/CMakeLists.txt that with the test's flags: those of the trainer come with it.
+    target_compile_definitions(${arg_NAME} PRIVATE $<TARGET_PROPERTY:gd_fmt,INTERFACE_COMPILE_DEFINITIONS>)
+    if(arg_LIBS MATCHES "gdt_")
+        gd_precompile(trainer_test ${arg_NAME})
+    elseif(NOT arg_LABEL STREQUAL gui)
+        gd_precompile(test ${arg_NAME})
+    endif()
     set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     # The name of a parameter, not its value: a value may be an address, or another one each time.
     gtest_discover_tests(${arg_NAME} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
