@@ -39,6 +39,27 @@ TEST(FrameFilter, ShippedListSkipsLibrariesAndKeepsUserCode) {
     EXPECT_FALSE(filter.skips(native("attention::run()", "/home/u/build/model.so")));
 }
 
+// Python's packages bring libraries of their own, and their stacks name the files of whoever built them.
+TEST(FrameFilter, ShippedListSkipsLibrariesThatPythonPackagesBring) {
+    const FrameFilter filter = shipped();
+    const std::string packages = "/v/lib/python3.12/site-packages/";
+    for (const std::string library : {"nvidia/nccl/lib/libnccl.so.2", "nvidia/cudnn/lib/libcudnn_graph.so.9",
+             "nvidia/cublas/lib/libcublasLt.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.13",
+             "nvidia/cuda_cupti/lib/libcupti.so.13", "nvidia/cufft/lib/libcufft.so.12",
+             "somewhere/libnccl.so.2", "torch/lib/libtorch_cuda.so", "nvidia/other/lib/libother.so"})
+        EXPECT_TRUE(filter.skips(native("f", packages + library, "/elsewhere/f.cc"))) << library;
+    EXPECT_TRUE(filter.skips(native("at::native::item()", packages + "mymodel/_ext.so")));
+    EXPECT_TRUE(filter.skips(native(
+        "nvtxDomainRangePushEx", "/b/job", "/usr/local/cuda/include/nvtx3/nvtxDetail/nvtxImplCore.h")));
+    EXPECT_TRUE(
+        filter.skips(native("taskAppend", "/b/job", "/dvs/p4/build/sw/gpgpu/nccl/stable/src/enqueue.cc")));
+    EXPECT_TRUE(filter.skips(
+        native("gdt::kernels::cuda::entry<int>()::{lambda()#1}::_FUN()", "/b/reference-trainer")));
+
+    EXPECT_FALSE(filter.skips(native("step(int)", packages + "mymodel/_ext.so", "/home/u/step.cu")));
+    EXPECT_FALSE(filter.skips(native("ranks()", "/b/job", "/home/u/nccl_ranks.cu")));
+}
+
 TEST(FrameFilter, LastMatchDecides) {
     FrameFilter filter
         = std::move(FrameFilter::parse("path /a/*\nkeep path /a/mine/*\n# note\n", "f")).value();
