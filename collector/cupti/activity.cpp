@@ -9,6 +9,9 @@
 #include "collector/raw/records_api.h"
 #include "collector/session/sink.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -154,12 +157,75 @@ void Activity::execDestroyed(std::uint64_t exec, bool traceable, bool pins) noex
     }
 }
 
-void Activity::launching(std::uint64_t exec) noexcept {
-    if (exec == 0 && m_started.load(std::memory_order_acquire)) {
+void Activity::unknownExec() noexcept {
+    if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
         m_policy.unknownExecLaunched();
         apply();
     }
+}
+
+void Activity::launching(ThreadCalls& calls, const CallArguments& arguments, CUcontext context) noexcept {
+    if (!m_started.load(std::memory_order_acquire)) {
+        return;
+    }
+    if (m_seeksIdle.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(m_mutex); // not while a kind is being switched on
+        m_streams.launching(calls, arguments, context);
+    } else {
+        m_streams.launching(calls, arguments, context);
+    }
+    if (m_noReplay.load(std::memory_order_relaxed)) {
+        const std::lock_guard lock(m_mutex);
+        m_noReplay.store(false, std::memory_order_relaxed);
+        m_policy.replayBegins();
+    }
+}
+
+void Activity::callEnded(bool launch, CUcontext current) noexcept {
+    if (!m_seeksIdle.load(std::memory_order_acquire) || !sink::enabled()) {
+        return;
+    }
+    if (!launch) {
+        const std::uint32_t looks = m_looks.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (looks <= kEagerLooks || looks % 16 == 0) {
+            lookForIdle(current);
+        }
+        return;
+    }
+    const std::int64_t begin = sink::nowNs();
+    const std::int64_t left = m_waitLeftNs.load(std::memory_order_relaxed);
+    if (m_seekingLaunches.fetch_add(1, std::memory_order_relaxed) + 1 < kPatientLaunches || left <= 0
+        || begin < m_nextWaitNs.load(std::memory_order_relaxed) || sink::openCaptures() != 0) {
+        return;
+    }
+    m_nextWaitNs.store(begin + kBetweenWaitsNs, std::memory_order_relaxed);
+    std::int64_t now = begin;
+    while (!lookForIdle(current) && now < begin + std::min(left, kLongestWaitNs)) {
+        const timespec pause{0, kPollNs};
+        nanosleep(&pause, nullptr);
+        now = sink::nowNs();
+    }
+    m_waitLeftNs.fetch_sub(now - begin, std::memory_order_relaxed);
+}
+
+bool Activity::lookForIdle(CUcontext current) noexcept {
+    if (!m_seeksIdle.load(std::memory_order_acquire)) {
+        return true; // another thread found it
+    }
+    const std::uint64_t launches = m_streams.launches();
+    if (sink::openCaptures() != 0 || m_streams.underWay() != 0 || !m_streams.isIdle(current)) {
+        return false;
+    }
+    const std::lock_guard lock(m_mutex);
+    if (m_streams.launches() != launches || m_streams.underWay() != 0) {
+        return false;
+    }
+    m_streams.clear();
+    m_noReplay.store(true, std::memory_order_relaxed);
+    m_policy.idleSeen();
+    apply();
+    return true;
 }
 
 void Activity::launched(std::uint64_t exec) noexcept {
@@ -274,6 +340,13 @@ void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
 
 void Activity::apply() noexcept {
     GraphTracePolicy::Wanted wanted = m_policy.wanted();
+    m_policy.applied();
+    const bool sought = m_policy.needsIdle();
+    if (sought && !m_seeksIdle.load(std::memory_order_relaxed)) {
+        m_seekingLaunches.store(0, std::memory_order_relaxed);
+        m_looks.store(0, std::memory_order_relaxed);
+    }
+    m_seeksIdle.store(sought, std::memory_order_release);
     const bool changed
         = !(wanted == m_on) || m_policy.level() != m_appliedLevel || m_policy.isPinned() != m_wasPinned;
     if (changed) {
@@ -286,6 +359,7 @@ void Activity::apply() noexcept {
         // Executables made from now on are made while it is off: it must stay so for good.
         m_policy.graphTraceRefused();
         wanted = m_policy.wanted();
+        m_policy.applied();
         noteSwitches(wanted);
     }
     if (wanted.kernels != m_on.kernels) {
@@ -346,6 +420,7 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
         replaysTimed                         ? ""
             : m_policy.isGraphTraceRefused() ? kRefused
             : quiet                          ? "a few replays without device times after a node window"
+            : m_policy.needsIdle()           ? "off until a moment without a replay under way"
                     : "an executable is alive that switching graph-level tracing on could crash");
     const bool eager = level >= raw::RecordingLevel::Standard;
     if (m_kernelsRefused) {
@@ -369,6 +444,7 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
                            : CoverageState::Absent,
             wanted.kernels ? lack
                 : pinned   ? "not switched beside communicators and executables with host nodes"
+                : eager && m_policy.needsIdle() ? "off until a moment without a replay under way"
                 : eager    ? "off for a few replays after a node window"
                            : "level light");
     }

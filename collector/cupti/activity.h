@@ -3,6 +3,7 @@
 
 #include "collector/cupti/activity_records.h"
 #include "collector/cupti/graph_trace_policy.h"
+#include "collector/cupti/replay_streams.h"
 #include "collector/session/hooks.h"
 #include "collector/session/spin_lock.h"
 
@@ -41,9 +42,18 @@ public:
     bool execCreated(std::uint64_t exec, GraphTracePolicy::Contents contents) noexcept;
     void instantiateEnded() noexcept;
     void execDestroyed(std::uint64_t exec, bool traceable, bool pins) noexcept;
-    /// Before a launch; `exec` 0 = no callback announced it.
-    void launching(std::uint64_t exec) noexcept;
+    /// Executables may have been made unseen.
+    void unknownExec() noexcept;
+    /// At enter of a graph's launch, at every level.
+    void launching(ThreadCalls& calls, const CallArguments& arguments, CUcontext context) noexcept;
+    /// At its exit, at every level.
+    void launchEnded(ThreadCalls& calls) noexcept { m_streams.launchEnded(calls); }
+    /// At the exit of any followed call, after launchEnded(): the moment may have come at which a kind can be
+    /// switched on. `launch`: of a graph.
+    void callEnded(bool launch, CUcontext current) noexcept;
+    /// At its exit, while recording.
     void launched(std::uint64_t exec) noexcept;
+    ReplayStreams& replayStreams() noexcept { return m_streams; }
 
     /// A context was seen for the first time. (CUPTI's numbers are above 0.)
     void contextSeen(CUcontext context, std::uint64_t id) noexcept;
@@ -56,6 +66,17 @@ public:
 
 private:
     static constexpr unsigned kMaxContexts = 64;
+    // Before a kind is switched on no replay may be under way. Most jobs have such a moment of their own, at
+    // the end of a synchronising call; for one that has none in so many launches, the launching thread waits
+    // until the device has run dry, so long at most, so long in the process's life, and not again within so
+    // much time. (A stream may wait for that very thread.)
+    static constexpr std::uint32_t kPatientLaunches = 8;
+    static constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
+    static constexpr std::int64_t kWaitInAllNs = 3'000'000'000;
+    static constexpr std::int64_t kBetweenWaitsNs = 5'000'000'000;
+    static constexpr std::int64_t kPollNs = 20'000;
+    // After so many calls without one it looks at the end of every 16th only.
+    static constexpr std::uint32_t kEagerLooks = 256;
     struct ContextName {
         std::atomic<std::uint64_t> id{0};
         std::atomic<std::uint32_t> cuptiId{0}; ///< 0 = not in use
@@ -70,6 +91,7 @@ private:
 
     bool registerCallbacks() noexcept;
     void apply() noexcept; ///< m_mutex held
+    bool lookForIdle(CUcontext current) noexcept;
     bool enable(CUpti_ActivityKind kind, bool on) noexcept;
     void noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept;
     void watchNodeRecords(std::int64_t nowNs) noexcept; ///< m_mutex held
@@ -83,6 +105,13 @@ private:
     GraphTracePolicy::Wanted m_on;
     std::atomic<bool> m_started{false};
     std::atomic<bool> m_windowOpen{false}; ///< launches are counted
+    ReplayStreams m_streams;
+    std::atomic<bool> m_noReplay{true}; ///< none since the start or the last idle moment
+    std::atomic<bool> m_seeksIdle{false};
+    std::atomic<std::uint32_t> m_seekingLaunches{0};
+    std::atomic<std::uint32_t> m_looks{0};
+    std::atomic<std::int64_t> m_nextWaitNs{0};
+    std::atomic<std::int64_t> m_waitLeftNs{kWaitInAllNs};
     std::atomic<bool> m_saidBlocked{false};
     std::atomic<bool> m_keepSyncs{false};
     bool m_kernelsRefused = false;

@@ -189,8 +189,7 @@ void Client::setLevel(raw::RecordingLevel level) noexcept {
     }
     followCaptures();
     if (wasRefused(Refusal::Callbacks)) {
-        Activity::instance().launching(
-            0); // executables may come and go unseen: never with graph-level tracing
+        Activity::instance().unknownExec(); // they come and go unseen: never with graph-level tracing
     }
 }
 

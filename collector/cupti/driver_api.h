@@ -36,6 +36,8 @@ namespace gd::cupti {
         CUresult(CUdevice, CUgraphMem_attribute, void*))                                                     \
     X(deviceGetMemPool, "cuDeviceGetMemPool", CUresult(CUmemoryPool*, CUdevice))                             \
     X(memPoolGetAttribute, "cuMemPoolGetAttribute", CUresult(CUmemoryPool, CUmemPool_attribute, void*))      \
+    X(streamIsCapturing, "cuStreamIsCapturing", CUresult(CUstream, CUstreamCaptureStatus*))                  \
+    X(streamQuery, "cuStreamQuery", CUresult(CUstream))                                                      \
     X(threadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", CUresult(CUstreamCaptureMode*))
 
 /// Functions of the CUDA driver that is loaded in this process, by name, so that the library loads where

@@ -48,6 +48,14 @@ void readResults(Client& client, const CallArguments& arguments, gd_rt_api& call
     }
 }
 
+bool beginsCapture(gd_api_id api) {
+    return api == GD_API_STREAM_BEGIN_CAPTURE || api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH;
+}
+
+bool endsContext(gd_api_id api) {
+    return api == GD_API_CTX_DESTROY || api == GD_API_DEVICE_RESET || api == GD_API_PRIMARY_CTX_RELEASE;
+}
+
 void reportEvent(const gd_rt_api& call, gd_rt_life life, std::uint64_t context) {
     gd_rt_object object{};
     object.size = sizeof object;
@@ -82,7 +90,16 @@ void onEnter(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
     if (isInstantiate(open.arguments.api)) {
         Activity::instance().instantiateBegan();
     } else if (open.arguments.api == GD_API_GRAPH_LAUNCH) {
-        Activity::instance().launching(open.call.exec);
+        if (open.call.exec == 0) {
+            Activity::instance().unknownExec();
+        }
+        Activity::instance().launching(calls, open.arguments, data.context);
+    } else if (open.arguments.api == GD_API_STREAM_DESTROY) {
+        Activity::instance().replayStreams().streamEnds(open.arguments.stream, data.context);
+    } else if (endsContext(open.arguments.api)) {
+        Activity::instance().replayStreams().contextEnds();
+    } else if (beginsCapture(open.arguments.api)) {
+        Activity::instance().replayStreams().captureBegins();
     }
     sink::apiEnter(open.call);
     open.freeReported = memoryCallBegan(client, open.arguments, open.call);
@@ -148,8 +165,7 @@ void onExit(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti
     } else if (arguments.api == GD_API_GRAPH_LAUNCH) {
         Activity::instance().launched(call.exec);
     }
-    if (arguments.api == GD_API_STREAM_BEGIN_CAPTURE || arguments.api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH
-        || arguments.api == GD_API_STREAM_END_CAPTURE) {
+    if (beginsCapture(arguments.api) || arguments.api == GD_API_STREAM_END_CAPTURE) {
         client.followCaptures();
     }
     client.memorySampler().afterCall(call, result, context != 0, device);
@@ -162,14 +178,23 @@ void onDriverCall(
     if (followedCall(id) == GD_API_NONE) {
         return;
     }
+    const gd_api_id api = followedCall(id);
     if (data.callbackSite == CUPTI_API_ENTER) {
         // Executables are followed while recording is off too: one that is made unseen could never be traced.
-        if (session::sink::enabled() || isInstantiate(followedCall(id))) {
+        // So are the streams on which replays may be under way when it is switched on again.
+        if (session::sink::enabled() || isInstantiate(api)) {
             onEnter(client, calls, id, data);
+        } else if (api == GD_API_GRAPH_LAUNCH) {
+            Activity::instance().launching(calls, decodeArguments(id, data.functionParams), data.context);
         }
-    } else {
-        onExit(client, calls, id, data);
+        return;
     }
+    const bool launch = api == GD_API_GRAPH_LAUNCH;
+    if (launch) {
+        Activity::instance().launchEnded(calls);
+    }
+    onExit(client, calls, id, data);
+    Activity::instance().callEnded(launch, data.context);
 }
 
 } // namespace gd::cupti

@@ -154,17 +154,28 @@ bool GraphTracePolicy::timesKernels() const {
     return m_level >= raw::RecordingLevel::Standard && !isQuiet();
 }
 
-GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
-    if (m_isPinned) {
-        Wanted wanted = m_pinned;
-        wanted.graphTrace = wanted.graphTrace && !blocked();
-        return wanted;
+GraphTracePolicy::Wanted GraphTracePolicy::asked() const {
+    Wanted asked = m_isPinned
+        ? m_pinned
+        : Wanted{timesGraphs(), timesKernels(), m_level >= raw::RecordingLevel::Standard};
+    asked.graphTrace = asked.graphTrace && !blocked() && !m_graphTraceRefused;
+    return asked;
+}
+
+GraphTracePolicy::Wanted GraphTracePolicy::gated() const {
+    Wanted gated = asked();
+    if (m_underWay) {
+        gated.graphTrace = gated.graphTrace && m_tracing.graphTrace;
+        gated.kernels = gated.kernels && m_tracing.kernels;
     }
-    Wanted wanted;
-    wanted.kernels = timesKernels();
-    wanted.sync = m_level >= raw::RecordingLevel::Standard;
+    return gated;
+}
+
+GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
+    Wanted wanted = gated();
     // The bracket: an executable made while it is off could never be traced.
-    wanted.graphTrace = (timesGraphs() || m_instantiating > 0) && !blocked() && !m_graphTraceRefused;
+    const bool mayTrace = !blocked() && !m_graphTraceRefused && (!m_isPinned || m_pinned.graphTrace);
+    wanted.graphTrace = wanted.graphTrace || (m_instantiating > 0 && mayTrace);
     return wanted;
 }
 

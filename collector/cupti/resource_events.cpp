@@ -106,6 +106,7 @@ void onStream(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUp
     object.size = sizeof object;
     object.device = client.deviceOf(data.context, object.context);
     if (id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING) {
+        Activity::instance().replayStreams().streamDestroyed(stream);
         object.id = client.objects().streamDestroyed(stream);
         if (object.id != 0) {
             sink::stream(GD_RT_DESTROYED, object);

@@ -31,6 +31,10 @@ struct ThreadCalls {
     PendingNode pending[kMaxPending] = {};
     unsigned pendingCount = 0;
     PendingNode copied{}; ///< created as part of a copy, waits for its CLONED
+    bool launchesReplay = false; ///< between enter and exit of a graph's launch
+    CUstream replayStream = nullptr; ///< see ReplayStreams: noted last, in that generation
+    CUcontext replayContext = nullptr;
+    std::uint32_t replayGeneration = 0;
     bool inside = false; ///< this thread runs code of ours: calls it makes are not the job's
 
     Open* innermost() { return depth > 0 ? &open[depth - 1] : nullptr; }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cupti/replay_streams.h"
+
+#include "collector/cupti/driver_api.h"
+#include "collector/session/sink.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace gd::cupti {
+
+using session::SpinGuard;
+
+ReplayStreams::Entry ReplayStreams::entryOf(const CallArguments& arguments, CUcontext context) noexcept {
+    const bool perThread = arguments.stream == CU_STREAM_PER_THREAD
+        || (arguments.stream == nullptr && arguments.defaultStream == DefaultStream::PerThread);
+    if (perThread) {
+        return {CU_STREAM_PER_THREAD, context, static_cast<pid_t>(syscall(SYS_gettid))};
+    }
+    if (arguments.stream == nullptr || arguments.stream == CU_STREAM_LEGACY) {
+        return {CU_STREAM_LEGACY, context, 0};
+    }
+    return {arguments.stream, context, 0};
+}
+
+void ReplayStreams::launching(
+    ThreadCalls& calls, const CallArguments& arguments, CUcontext context) noexcept {
+    if (!calls.launchesReplay) { // an exit that never came is not counted twice
+        calls.launchesReplay = true;
+        m_underWay.fetch_add(1, std::memory_order_acq_rel);
+    }
+    m_launches.fetch_add(1, std::memory_order_acq_rel);
+    const std::uint32_t generation = m_generation.load(std::memory_order_acquire);
+    if (calls.replayGeneration == generation && calls.replayStream == arguments.stream
+        && calls.replayContext == context) {
+        return;
+    }
+    const Entry entry = entryOf(arguments, context);
+    const SpinGuard guard(m_lock);
+    Entry* const end = m_entries + m_count;
+    if (std::find(m_entries, end, entry) == end) {
+        if (m_count == kMost) {
+            m_tooMany = true;
+            return;
+        }
+        m_entries[m_count++] = entry;
+    }
+    calls.replayGeneration = m_generation.load(std::memory_order_relaxed);
+    calls.replayStream = arguments.stream;
+    calls.replayContext = context;
+}
+
+void ReplayStreams::launchEnded(ThreadCalls& calls) noexcept {
+    if (calls.launchesReplay) {
+        calls.launchesReplay = false;
+        m_underWay.fetch_sub(1, std::memory_order_acq_rel);
+    }
+}
+
+void ReplayStreams::streamEnds(CUstream stream, CUcontext current) noexcept {
+    const std::lock_guard looking(m_looking);
+    Entry found;
+    {
+        const SpinGuard guard(m_lock);
+        const Entry* const end = m_entries + m_count;
+        const Entry* const entry
+            = std::find_if(m_entries, m_entries + m_count, [&](const Entry& e) { return e.stream == stream; });
+        found = entry != end ? *entry : Entry{};
+    }
+    if (found.stream != nullptr && !isIdle(found, current)) {
+        m_busyUntilNs.store(session::sink::nowNs() + kStreamEndsNs, std::memory_order_relaxed);
+    }
+    streamDestroyed(stream);
+}
+
+void ReplayStreams::contextEnds() noexcept {
+    const std::lock_guard looking(m_looking);
+    clear();
+    m_busyUntilNs.store(session::sink::nowNs() + kContextEndsNs, std::memory_order_relaxed);
+}
+
+void ReplayStreams::streamDestroyed(CUstream stream) noexcept {
+    const SpinGuard guard(m_lock);
+    for (unsigned i = 0; i < m_count; ++i) {
+        if (m_entries[i].stream == stream) {
+            m_entries[i] = m_entries[--m_count];
+            m_generation.fetch_add(1, std::memory_order_acq_rel);
+            return;
+        }
+    }
+}
+
+bool ReplayStreams::isIdle(const Entry& entry, CUcontext current) noexcept {
+    const DriverApi& driver = driverApi();
+    if (driver.streamIsCapturing == nullptr || driver.streamQuery == nullptr
+        || ((entry.stream == CU_STREAM_LEGACY || entry.thread != 0) && entry.context != current)
+        || (entry.thread != 0 && entry.thread != static_cast<pid_t>(syscall(SYS_gettid)))) {
+        return false;
+    }
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    return driver.streamIsCapturing(entry.stream, &capture) == CUDA_SUCCESS
+        && capture == CU_STREAM_CAPTURE_STATUS_NONE && driver.streamQuery(entry.stream) == CUDA_SUCCESS;
+}
+
+bool ReplayStreams::isIdle(CUcontext current) noexcept {
+    const DriverApi& driver = driverApi();
+    const std::lock_guard looking(m_looking);
+    if (session::sink::nowNs() < m_busyUntilNs.load(std::memory_order_relaxed)) {
+        return false;
+    }
+    Entry entries[kMost];
+    unsigned count = 0;
+    {
+        const SpinGuard guard(m_lock);
+        if (m_tooMany) {
+            return false;
+        }
+        count = m_count;
+        std::copy_n(m_entries, count, entries);
+    }
+    // A capture in the global mode of another thread forbids what it takes for unsafe; asking is not.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    const bool exchanged = driver.threadExchangeStreamCaptureMode != nullptr
+        && driver.threadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    const bool idle = std::all_of(
+        entries, entries + count, [&](const Entry& entry) { return isIdle(entry, current); });
+    if (exchanged) {
+        driver.threadExchangeStreamCaptureMode(&mode);
+    }
+    return idle;
+}
+
+void ReplayStreams::clear() noexcept {
+    const SpinGuard guard(m_lock);
+    m_count = 0;
+    m_generation.fetch_add(1, std::memory_order_acq_rel);
+}
+
+} // namespace gd::cupti
