@@ -183,7 +183,7 @@ void Activity::launching(ThreadCalls& calls, const CallArguments& arguments, CUc
 }
 
 void Activity::callEnded(bool launch, CUcontext current) noexcept {
-    if (!m_seeksIdle.load(std::memory_order_acquire) || !sink::enabled()) {
+    if (!m_seeksIdle.load(std::memory_order_acquire) || !m_started.load(std::memory_order_acquire)) {
         return;
     }
     if (!launch) {
@@ -199,7 +199,7 @@ void Activity::callEnded(bool launch, CUcontext current) noexcept {
         || begin < m_nextWaitNs.load(std::memory_order_relaxed) || sink::openCaptures() != 0) {
         return;
     }
-    m_nextWaitNs.store(begin + kBetweenWaitsNs, std::memory_order_relaxed);
+    m_nextWaitNs.store(begin + kLongestWaitNs, std::memory_order_relaxed); // of no other thread meanwhile
     std::int64_t now = begin;
     while (!lookForIdle(current) && now < begin + std::min(left, kLongestWaitNs)) {
         const timespec pause{0, kPollNs};
@@ -207,6 +207,7 @@ void Activity::callEnded(bool launch, CUcontext current) noexcept {
         now = sink::nowNs();
     }
     m_waitLeftNs.fetch_sub(now - begin, std::memory_order_relaxed);
+    m_nextWaitNs.store(now + kNoWaitFactor * (now - begin), std::memory_order_relaxed);
 }
 
 bool Activity::lookForIdle(CUcontext current) noexcept {

@@ -66,14 +66,14 @@ public:
 
 private:
     static constexpr unsigned kMaxContexts = 64;
-    // Before a kind is switched on no replay may be under way. Most jobs have such a moment of their own, at
-    // the end of a synchronising call; for one that has none in so many launches, the launching thread waits
-    // until the device has run dry, so long at most, so long in the process's life, and not again within so
-    // much time. (A stream may wait for that very thread.)
+    // A kind is switched when no replay is under way. Most jobs have such a moment of their own, at the end of
+    // a synchronising call; for one that has none in so many launches, the launching thread waits until the
+    // device has run dry: so long at most, so long in the process's life, and for a fiftieth of the time at
+    // most. (A stream may wait for that very thread.)
     static constexpr std::uint32_t kPatientLaunches = 8;
     static constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
     static constexpr std::int64_t kWaitInAllNs = 3'000'000'000;
-    static constexpr std::int64_t kBetweenWaitsNs = 5'000'000'000;
+    static constexpr std::int64_t kNoWaitFactor = 50; ///< times a wait's own time until the next
     static constexpr std::int64_t kPollNs = 20'000;
     // After so many calls without one it looks at the end of every 16th only.
     static constexpr std::uint32_t kEagerLooks = 256;

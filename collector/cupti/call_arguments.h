@@ -70,6 +70,10 @@ constexpr bool isLaunch(gd_api_id api) {
         || api == GD_API_LAUNCH_COOPERATIVE_KERNEL;
 }
 
+constexpr bool beginsCapture(gd_api_id api) {
+    return api == GD_API_STREAM_BEGIN_CAPTURE || api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH;
+}
+
 constexpr bool isInstantiate(gd_api_id api) {
     return api == GD_API_GRAPH_INSTANTIATE || api == GD_API_GRAPH_INSTANTIATE_WITH_FLAGS
         || api == GD_API_GRAPH_INSTANTIATE_WITH_PARAMS;

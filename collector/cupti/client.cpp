@@ -147,7 +147,9 @@ void Client::enableCalls(bool on, bool launches) noexcept {
     std::size_t count = 0;
     const FollowedCall* calls = followedCalls(count);
     for (std::size_t i = 0; i < count; ++i) {
-        if (!on && (isInstantiate(calls[i].api) || calls[i].api == GD_API_GRAPH_LAUNCH)) {
+        if (!on
+            && (isInstantiate(calls[i].api) || calls[i].api == GD_API_GRAPH_LAUNCH
+                || beginsCapture(calls[i].api))) {
             continue; // see setLevel()
         }
         if (isLaunch(calls[i].api) == launches) {
@@ -176,7 +178,8 @@ void Client::setLevel(raw::RecordingLevel level) noexcept {
         // Once on, graphs and instantiates are followed for ever, also at level Off: an executable made
         // unseen would keep graph-level tracing off for the rest of the job. Neither happens on a replay. The
         // launch of a graph is followed too: with its callback off a launch under graph-level tracing
-        // crashed.
+        // crashed, and kinds are switched between replays. So are the calls that begin a capture: no stream
+        // may be asked for its state while they run.
         if (on) {
             enableResources();
         }

@@ -48,10 +48,6 @@ void readResults(Client& client, const CallArguments& arguments, gd_rt_api& call
     }
 }
 
-bool beginsCapture(gd_api_id api) {
-    return api == GD_API_STREAM_BEGIN_CAPTURE || api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH;
-}
-
 bool endsContext(gd_api_id api) {
     return api == GD_API_CTX_DESTROY || api == GD_API_DEVICE_RESET || api == GD_API_PRIMARY_CTX_RELEASE;
 }
@@ -186,6 +182,8 @@ void onDriverCall(
             onEnter(client, calls, id, data);
         } else if (api == GD_API_GRAPH_LAUNCH) {
             Activity::instance().launching(calls, decodeArguments(id, data.functionParams), data.context);
+        } else if (beginsCapture(api)) {
+            Activity::instance().replayStreams().captureBegins();
         }
         return;
     }

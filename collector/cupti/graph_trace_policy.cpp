@@ -55,6 +55,7 @@ void GraphTracePolicy::unknownExecLaunched() {
 void GraphTracePolicy::letGo() {
     m_unknownExec = true;
     m_isPinned = false;
+    m_underWay = false; // it does not wait
     m_pendingCount = 0;
     m_phase = Phase::Graphs;
     m_level = m_pinAt = raw::RecordingLevel::Off;
@@ -81,6 +82,9 @@ void GraphTracePolicy::unpin(std::int64_t nowNs) {
 }
 
 void GraphTracePolicy::launched(std::uint64_t exec, std::int64_t nowNs) {
+    if (needsIdle()) {
+        return; // the phase has not begun yet
+    }
     if (m_phase == Phase::Quiet) {
         if (--m_quietLeft == 0) {
             enter(Phase::Graphs, nowNs);
@@ -165,8 +169,8 @@ GraphTracePolicy::Wanted GraphTracePolicy::asked() const {
 GraphTracePolicy::Wanted GraphTracePolicy::gated() const {
     Wanted gated = asked();
     if (m_underWay) {
-        gated.graphTrace = gated.graphTrace && m_tracing.graphTrace;
-        gated.kernels = gated.kernels && m_tracing.kernels;
+        gated.graphTrace = m_tracing.graphTrace && !blocked() && !m_graphTraceRefused;
+        gated.kernels = m_tracing.kernels && (gated.kernels || m_tracing.graphTrace);
     }
     return gated;
 }

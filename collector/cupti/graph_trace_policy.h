@@ -26,11 +26,12 @@ namespace gd::cupti {
 /// that holds host nodes or was made beside communicators nothing is switched any more: there are no node
 /// windows, and what a level does not ask for is left out of the trace.
 ///
-/// Idle moments: in 2 of 115 runs of a trainer whose replays follow each other without a pause, and in 3 of
-/// 100 runs that changed the level every 10 ms, the second launch after GRAPH_TRACE was switched on while
-/// replays were under way ended in SIGSEGV inside libcupti. So a kind that is off is switched on only when no
-/// replay is under way (replayBegins(), idleSeen()); until then it stays off. Around an instantiate
-/// GRAPH_TRACE is on all the same: no launch falls into that time.
+/// Idle moments: in 2 of 115 runs of a trainer whose replays follow each other without a pause, the second
+/// launch after GRAPH_TRACE was switched on while replays were under way ended in SIGSEGV inside libcupti, and
+/// 5 of 200 runs that changed the level every 10 ms did. So they are switched only when no replay is under way
+/// (replayBegins(), idleSeen()); until then both stay as they are. Excepted are: GRAPH_TRACE goes off at once
+/// for an executable that cannot be launched with it on, and is on around an instantiate, a time into which no
+/// launch of that thread falls; kernel activity alone goes off at once.
 ///
 /// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
 /// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
@@ -81,7 +82,7 @@ public:
     void replayBegins() { m_underWay = true; }
     /// Nothing that was launched is under way any more.
     void idleSeen() { m_underWay = false; }
-    /// A kind waits for such a moment.
+    /// A switch waits for such a moment.
     bool needsIdle() const { return !(gated() == asked()); }
     /// wanted() was put into effect.
     void applied() { m_tracing = gated(); }

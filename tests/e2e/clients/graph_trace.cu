@@ -7,6 +7,9 @@
 //   toggle            1,000 launches of executables that come and go while a thread changes the recording
 //   level
 //                     every few milliseconds through the job's own control page; bare, the same calls
+//   windows           new pairs of executables, each launched by turns without a pause, so that at level
+//                     standard every pair is looked at node by node and graph-level tracing comes back while
+//                     replays are queued
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -102,6 +105,35 @@ static int toggle(cudaStream_t stream, float* data) {
     return failures == 0 ? 0 : 1;
 }
 
+static int windows(cudaStream_t stream, float* data) {
+    constexpr int kPairs = 60;
+    constexpr int kLaunches = 40;
+    constexpr int kAhead = 8; // launches that the host is ahead of the device
+    int failures = 0;
+    cudaEvent_t ended[kAhead];
+    for (cudaEvent_t& event : ended) {
+        cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    }
+    for (int pair = 0; pair < kPairs; ++pair) {
+        cudaGraphExec_t execs[] = {captured(stream, data, 30 + pair % 7, 100), captured(stream, data, 5, 100)};
+        for (int i = 0; i < kLaunches; ++i) {
+            cudaEvent_t event = ended[i % kAhead];
+            failures += cudaEventSynchronize(event) != cudaSuccess;
+            failures += cudaGraphLaunch(execs[i % 2], stream) != cudaSuccess;
+            failures += cudaEventRecord(event, stream) != cudaSuccess;
+        }
+        failures += cudaStreamSynchronize(stream) != cudaSuccess;
+        for (cudaGraphExec_t exec : execs) {
+            failures += cudaGraphExecDestroy(exec) != cudaSuccess;
+        }
+    }
+    for (cudaEvent_t event : ended) {
+        cudaEventDestroy(event);
+    }
+    std::printf("failures %d\n", failures);
+    return failures == 0 ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
     const std::string which = argc > 1 ? argv[1] : "";
     float* data = nullptr;
@@ -122,6 +154,9 @@ int main(int argc, char** argv) {
     if (which == "toggle") {
         return toggle(stream, data);
     }
-    std::fprintf(stderr, "usage: graph_trace liveAllocations|autoFree|toggle\n");
+    if (which == "windows") {
+        return windows(stream, data);
+    }
+    std::fprintf(stderr, "usage: graph_trace liveAllocations|autoFree|toggle|windows\n");
     return 2;
 }

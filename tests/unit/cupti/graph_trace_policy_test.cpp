@@ -130,6 +130,49 @@ TEST(GraphTracePolicy, AWindowClosesOnlyWhenNoReplayIsUnderWay) {
     EXPECT_FALSE(policy.needsIdle());
 }
 
+// Kernel activity that goes off while GRAPH_TRACE stays on ended in SIGSEGV, too.
+TEST(GraphTracePolicy, ALevelIsLeftOnlyWhenNoReplayIsUnderWay) {
+    for (const auto& [from, whole] : {std::pair{RecordingLevel::Standard, kAll}, {RecordingLevel::Light, kGraphs}}) {
+        GraphTracePolicy policy = at(from);
+        policy.applied();
+        policy.replayBegins();
+        policy.setLevel(RecordingLevel::Off, 10);
+        EXPECT_EQ(policy.wanted().graphTrace, whole.graphTrace);
+        EXPECT_EQ(policy.wanted().kernels, whole.kernels);
+        EXPECT_TRUE(policy.needsIdle());
+        policy.idleSeen();
+        EXPECT_EQ(policy.wanted(), kNothing);
+    }
+}
+
+TEST(GraphTracePolicy, AWindowOpensOnlyWhenNoReplayIsUnderWayAndCountsFromThen) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    policy.applied();
+    policy.replayBegins();
+    ASSERT_TRUE(make(policy, 2));
+    EXPECT_EQ(policy.wanted(), kAll);
+    policy.applied();
+    for (unsigned i = 0; i < 3 * GraphTracePolicy::kNodeReplays; ++i) {
+        policy.launched(2, 0);
+    }
+    policy.idleSeen();
+    EXPECT_EQ(policy.phase(), Phase::Nodes);
+    EXPECT_EQ(policy.wanted(), kKernels);
+}
+
+TEST(GraphTracePolicy, AnExecutableThatCouldCrashEndsGraphTracingAtOnce) {
+    GraphTracePolicy policy = at(RecordingLevel::Light);
+    policy.applied();
+    policy.replayBegins();
+    policy.unknownExecLaunched();
+    EXPECT_FALSE(policy.wanted().graphTrace);
+    GraphTracePolicy other = at(RecordingLevel::Standard);
+    other.applied();
+    other.replayBegins();
+    other.letGo();
+    EXPECT_EQ(other.wanted(), kNothing);
+}
+
 TEST(GraphTracePolicy, AnyLevelIsReachedOnlyWhenNoReplayIsUnderWay) {
     for (const auto level : {RecordingLevel::Light, RecordingLevel::Standard, RecordingLevel::Full}) {
         GraphTracePolicy policy = at(RecordingLevel::Off);
@@ -364,6 +407,7 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 hostAlive |= holds;
             }
             ASSERT_TRUE(!underWay || !policy.wanted().graphTrace || before.graphTrace);
+            ASSERT_TRUE(!underWay || policy.wanted().graphTrace || !before.graphTrace || dangerous);
             ASSERT_TRUE(!underWay || !policy.wanted().kernels || before.kernels);
             ASSERT_TRUE(underWay || !policy.needsIdle());
             policy.applied();
