@@ -169,7 +169,7 @@ void Activity::launching(ThreadCalls& calls, const CallArguments& arguments, CUc
     if (!m_started.load(std::memory_order_acquire)) {
         return;
     }
-    if (m_seeksIdle.load(std::memory_order_acquire)) {
+    if (m_switchWaits.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex); // not while a kind is being switched on
         m_streams.launching(calls, arguments, context);
     } else {
@@ -288,15 +288,25 @@ void Activity::tick(std::int64_t nowNs) noexcept {
     if (!m_started.load(std::memory_order_acquire)) {
         return;
     }
+    bool delivers = false;
     {
         const std::lock_guard lock(m_mutex);
         m_policy.tick(nowNs);
         watchNodeRecords(nowNs);
         apply();
+        delivers = m_policy.wantsFlush();
     }
-    if (nowNs - m_lastFlushNs >= kFlushPeriodNs) {
+    if (delivers || nowNs - m_lastFlushNs >= kFlushPeriodNs) {
         m_lastFlushNs = nowNs;
         flush();
+    }
+    if (delivers) {
+        const std::lock_guard lock(m_mutex);
+        if (m_policy.wantsFlush()) { // nothing went off meanwhile
+            m_policy.flushed();
+            m_noReplay.store(false, std::memory_order_relaxed);
+            apply();
+        }
     }
 }
 
@@ -348,6 +358,7 @@ void Activity::apply() noexcept {
         m_looks.store(0, std::memory_order_relaxed);
     }
     m_seeksIdle.store(sought, std::memory_order_release);
+    m_switchWaits.store(m_policy.waits(), std::memory_order_release);
     const bool changed
         = !(wanted == m_on) || m_policy.level() != m_appliedLevel || m_policy.isPinned() != m_wasPinned;
     if (changed) {
@@ -421,7 +432,7 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
         replaysTimed                         ? ""
             : m_policy.isGraphTraceRefused() ? kRefused
             : quiet                          ? "a few replays without device times after a node window"
-            : m_policy.needsIdle()           ? "off until a moment without a replay under way"
+            : m_policy.waits()               ? "off until a moment without a replay under way"
                     : "an executable is alive that switching graph-level tracing on could crash");
     const bool eager = level >= raw::RecordingLevel::Standard;
     if (m_kernelsRefused) {
@@ -445,7 +456,7 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
                            : CoverageState::Absent,
             wanted.kernels ? lack
                 : pinned   ? "not switched beside communicators and executables with host nodes"
-                : eager && m_policy.needsIdle() ? "off until a moment without a replay under way"
+                : eager && m_policy.waits() ? "off until a moment without a replay under way"
                 : eager    ? "off for a few replays after a node window"
                            : "level light");
     }

@@ -107,6 +107,7 @@ private:
     std::atomic<bool> m_windowOpen{false}; ///< launches are counted
     ReplayStreams m_streams;
     std::atomic<bool> m_noReplay{true}; ///< none since the start or the last idle moment
+    std::atomic<bool> m_switchWaits{false}; ///< and must not fall into the enter of a launch
     std::atomic<bool> m_seeksIdle{false};
     std::atomic<std::uint32_t> m_seekingLaunches{0};
     std::atomic<std::uint32_t> m_looks{0};

@@ -55,7 +55,7 @@ void GraphTracePolicy::unknownExecLaunched() {
 void GraphTracePolicy::letGo() {
     m_unknownExec = true;
     m_isPinned = false;
-    m_underWay = false; // it does not wait
+    m_underWay = m_recordsDue = false; // it does not wait
     m_pendingCount = 0;
     m_phase = Phase::Graphs;
     m_level = m_pinAt = raw::RecordingLevel::Off;
@@ -82,7 +82,7 @@ void GraphTracePolicy::unpin(std::int64_t nowNs) {
 }
 
 void GraphTracePolicy::launched(std::uint64_t exec, std::int64_t nowNs) {
-    if (needsIdle()) {
+    if (waits()) {
         return; // the phase has not begun yet
     }
     if (m_phase == Phase::Quiet) {
@@ -171,8 +171,22 @@ GraphTracePolicy::Wanted GraphTracePolicy::gated() const {
     if (m_underWay) {
         gated.graphTrace = m_tracing.graphTrace && !blocked() && !m_graphTraceRefused;
         gated.kernels = m_tracing.kernels && (gated.kernels || m_tracing.graphTrace);
+    } else if (m_recordsDue) {
+        gated.graphTrace = gated.graphTrace && m_tracing.graphTrace;
+        gated.kernels = gated.kernels && m_tracing.kernels;
     }
     return gated;
+}
+
+void GraphTracePolicy::applied() {
+    const Wanted now = gated();
+    const bool wentOff
+        = (m_tracing.graphTrace && !now.graphTrace) || (m_tracing.kernels && !now.kernels);
+    if (wentOff && m_replayed) {
+        m_recordsDue = true;
+        m_recordsComplete = false;
+    }
+    m_tracing = now;
 }
 
 GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {

@@ -28,10 +28,13 @@ namespace gd::cupti {
 ///
 /// Idle moments: in 2 of 115 runs of a trainer whose replays follow each other without a pause, the second
 /// launch after GRAPH_TRACE was switched on while replays were under way ended in SIGSEGV inside libcupti, and
-/// 5 of 200 runs that changed the level every 10 ms did. So they are switched only when no replay is under way
-/// (replayBegins(), idleSeen()); until then both stay as they are. Excepted are: GRAPH_TRACE goes off at once
-/// for an executable that cannot be launched with it on, and is on around an instantiate, a time into which no
-/// launch of that thread falls; kernel activity alone goes off at once.
+/// 5 of 200 runs that changed the level every 10 ms did. Without replays under way it still happened (1 of 60, 1
+/// of 300). What is left by then is CUPTI's own work on the records of the replays before. So a switch waits
+/// until no replay is under way (replayBegins(), idleSeen()), and what comes on waits besides until records of
+/// what went off have been delivered (wantsFlush(), flushed()) and for another such moment; until then both
+/// stay as they are. Excepted are: GRAPH_TRACE goes off at once for an executable that cannot be launched with
+/// it on, and is on around an instantiate, a time into which no launch of that thread falls; kernel activity
+/// alone goes off at once.
 ///
 /// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
 /// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
@@ -79,13 +82,26 @@ public:
     /// now on could crash under GRAPH_TRACE, so it stays off for good.
     void letGo();
     /// At enter of a launch, unless one has been under way since the last idleSeen().
-    void replayBegins() { m_underWay = true; }
+    void replayBegins() { m_underWay = m_replayed = true; }
     /// Nothing that was launched is under way any more.
-    void idleSeen() { m_underWay = false; }
-    /// A switch waits for such a moment.
-    bool needsIdle() const { return !(gated() == asked()); }
+    void idleSeen() {
+        m_underWay = false;
+        m_recordsComplete = m_recordsDue;
+    }
+    /// A switch waits.
+    bool waits() const { return !(gated() == asked()); }
+    /// It waits for a moment without a replay under way.
+    bool needsIdle() const { return waits() && !m_recordsComplete; }
+    /// It waits for the delivery of all records that are complete.
+    bool wantsFlush() const { return waits() && m_recordsComplete; }
+    /// That was done, and began when wantsFlush() was true.
+    void flushed() {
+        m_recordsDue = m_recordsDue && !m_recordsComplete;
+        m_recordsComplete = false;
+        m_underWay = true; // perhaps, again
+    }
     /// wanted() was put into effect.
-    void applied() { m_tracing = gated(); }
+    void applied();
     /// CUPTI refused to switch it on: it stays off for good.
     void graphTraceRefused() {
         m_graphTraceRefused = true;
@@ -143,6 +159,9 @@ private:
     unsigned m_pendingCount = 0;
     Wanted m_tracing; ///< in effect, but for what is on around an instantiate
     bool m_underWay = false;
+    bool m_replayed = false; ///< a graph was launched
+    bool m_recordsDue = false; ///< of a kind that went off
+    bool m_recordsComplete = false; ///< those are, and not delivered yet
     unsigned m_quietLeft = 0;
     unsigned m_windows = 0;
     std::int64_t m_phaseSinceNs = 0;

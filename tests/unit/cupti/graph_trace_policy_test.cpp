@@ -123,11 +123,21 @@ TEST(GraphTracePolicy, AWindowClosesOnlyWhenNoReplayIsUnderWay) {
     policy.tick(2 * GraphTracePolicy::kMaxPhaseNs);
     EXPECT_EQ(policy.wanted(), kSync) << "time alone is no reason";
     policy.idleSeen();
+    EXPECT_EQ(policy.wanted(), kSync) << "its records are complete and not delivered";
+    EXPECT_TRUE(policy.wantsFlush());
+    EXPECT_FALSE(policy.needsIdle());
+    policy.replayBegins();
+    policy.flushed();
+    policy.applied();
+    EXPECT_EQ(policy.wanted(), kSync);
+    EXPECT_FALSE(policy.wantsFlush());
+    EXPECT_TRUE(policy.needsIdle()) << "replays may have begun during the delivery";
+    policy.idleSeen();
     EXPECT_EQ(policy.wanted(), kAll);
     policy.applied();
     policy.replayBegins();
     EXPECT_EQ(policy.wanted(), kAll) << "what is on stays on";
-    EXPECT_FALSE(policy.needsIdle());
+    EXPECT_FALSE(policy.waits());
 }
 
 // Kernel activity that goes off while GRAPH_TRACE stays on ended in SIGSEGV, too.
@@ -171,6 +181,22 @@ TEST(GraphTracePolicy, AnExecutableThatCouldCrashEndsGraphTracingAtOnce) {
     other.replayBegins();
     other.letGo();
     EXPECT_EQ(other.wanted(), kNothing);
+}
+
+TEST(GraphTracePolicy, ADeliveryBeforeTheLastReplaysEndedDoesNotCount) {
+    GraphTracePolicy policy = at(RecordingLevel::Full);
+    policy.applied();
+    policy.replayBegins();
+    policy.setLevel(RecordingLevel::Light, 10);
+    policy.applied();
+    EXPECT_EQ(policy.wanted(), kNothing) << "kernel activity alone goes off at once";
+    for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
+        policy.launched(1, 11);
+    }
+    EXPECT_TRUE(policy.needsIdle());
+    EXPECT_FALSE(policy.wantsFlush()) << "the records of replays under way are not complete";
+    policy.idleSeen();
+    EXPECT_TRUE(policy.wantsFlush());
 }
 
 TEST(GraphTracePolicy, AnyLevelIsReachedOnlyWhenNoReplayIsUnderWay) {
@@ -387,6 +413,13 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 break;
             case 4:
                 policy.idleSeen();
+                policy.applied();
+                if (policy.wantsFlush()) {
+                    policy.flushed();
+                    policy.applied();
+                    policy.idleSeen();
+                }
+                EXPECT_FALSE(policy.waits());
                 underWay = false;
                 idle = true;
                 break;
@@ -409,7 +442,6 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
             ASSERT_TRUE(!underWay || !policy.wanted().graphTrace || before.graphTrace);
             ASSERT_TRUE(!underWay || policy.wanted().graphTrace || !before.graphTrace || dangerous);
             ASSERT_TRUE(!underWay || !policy.wanted().kernels || before.kernels);
-            ASSERT_TRUE(underWay || !policy.needsIdle());
             policy.applied();
             if (hostAlive && pinned && !idle) { // no switch but off for an executable that crashes for certain
                 ASSERT_EQ(policy.wanted().kernels, before.kernels);
