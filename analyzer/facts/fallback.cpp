@@ -285,7 +285,7 @@ Result<void> write(Statement& insert, const ProcessData& process, const Region& 
         static_cast<double>(found.eagerRuns) / static_cast<double>(found.eagerRuns + found.graphRuns),
         region.execs.size(), reason.word, reason.detail, eagerMedian, graphMedian, cost,
         byCapture ? std::optional(region.failure->captureId) : std::nullopt, orNull(thread), orNull(stack),
-        // What was seen did happen; gaps (a few replays after a node window) only hide more of it.
+        // What was seen did happen; gaps (a few replays between two levels) only hide more of it.
         process.completeShare("eager_kernel_activity", first.startNs, last.endNs) >= 0.5);
 }
 

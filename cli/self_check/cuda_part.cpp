@@ -27,7 +27,7 @@ Outcome refused(const char* call, CUresult result) {
     if (const CUresult gdResult = (__VA_ARGS__); gdResult != CUDA_SUCCESS)                                   \
     return refused(call, gdResult)
 
-// Two more replays than a node window takes come one by one, the rest in a row.
+// Some replays come one by one, the rest in a row.
 std::optional<Outcome> replay(const CudaJob& job, CUgraphExec exec) {
     for (int i = 0; i < kCalls; ++i) {
         GD_CUDA_TRY("cuGraphLaunch", job.driver().launchGraph(exec, job.stream()));

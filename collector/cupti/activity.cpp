@@ -9,9 +9,6 @@
 #include "collector/raw/records_api.h"
 #include "collector/session/sink.h"
 
-#include <time.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -133,12 +130,12 @@ void Activity::instantiateBegan() noexcept {
     }
 }
 
-bool Activity::execCreated(std::uint64_t exec, GraphTracePolicy::Contents contents) noexcept {
+bool Activity::execCreated(GraphTracePolicy::Contents contents) noexcept {
     if (!m_started.load(std::memory_order_acquire)) {
         return !contents.liveAllocations; // nothing is ever switched on in this process
     }
     const std::lock_guard lock(m_mutex);
-    return m_policy.execCreated(exec, contents, sink::nowNs()); // applied when the instantiate returns
+    return m_policy.execCreated(contents, sink::nowNs()); // applied when the instantiate returns
 }
 
 void Activity::instantiateEnded() noexcept {
@@ -149,10 +146,10 @@ void Activity::instantiateEnded() noexcept {
     }
 }
 
-void Activity::execDestroyed(std::uint64_t exec, bool traceable, bool pins) noexcept {
+void Activity::execDestroyed(bool traceable, bool pins) noexcept {
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
-        m_policy.execDestroyed(exec, traceable, pins);
+        m_policy.execDestroyed(traceable, pins);
         apply();
     }
 }
@@ -165,75 +162,11 @@ void Activity::unknownExec() noexcept {
     }
 }
 
-void Activity::launching(ThreadCalls& calls, const CallArguments& arguments, CUcontext context) noexcept {
-    if (!m_started.load(std::memory_order_acquire)) {
-        return;
-    }
-    if (m_switchWaits.load(std::memory_order_acquire)) {
-        const std::lock_guard lock(m_mutex); // not while a kind is being switched on
-        m_streams.launching(calls, arguments, context);
-    } else {
-        m_streams.launching(calls, arguments, context);
-    }
-    if (m_noReplay.load(std::memory_order_relaxed)) {
-        const std::lock_guard lock(m_mutex);
-        m_noReplay.store(false, std::memory_order_relaxed);
-        m_policy.replayBegins();
-    }
-}
-
-void Activity::callEnded(bool launch, CUcontext current) noexcept {
-    if (!m_seeksIdle.load(std::memory_order_acquire) || !m_started.load(std::memory_order_acquire)) {
-        return;
-    }
-    if (!launch) {
-        const std::uint32_t looks = m_looks.fetch_add(1, std::memory_order_relaxed) + 1;
-        if (looks <= kEagerLooks || looks % 16 == 0) {
-            lookForIdle(current);
-        }
-        return;
-    }
-    const std::int64_t begin = sink::nowNs();
-    const std::int64_t left = m_waitLeftNs.load(std::memory_order_relaxed);
-    if (m_seekingLaunches.fetch_add(1, std::memory_order_relaxed) + 1 < kPatientLaunches || left <= 0
-        || begin < m_nextWaitNs.load(std::memory_order_relaxed) || sink::openCaptures() != 0) {
-        return;
-    }
-    m_nextWaitNs.store(begin + kLongestWaitNs, std::memory_order_relaxed); // of no other thread meanwhile
-    std::int64_t now = begin;
-    while (!lookForIdle(current) && now < begin + std::min(left, kLongestWaitNs)) {
-        const timespec pause{0, kPollNs};
-        nanosleep(&pause, nullptr);
-        now = sink::nowNs();
-    }
-    m_waitLeftNs.fetch_sub(now - begin, std::memory_order_relaxed);
-    m_nextWaitNs.store(now + kNoWaitFactor * (now - begin), std::memory_order_relaxed);
-}
-
-bool Activity::lookForIdle(CUcontext current) noexcept {
-    if (!m_seeksIdle.load(std::memory_order_acquire)) {
-        return true; // another thread found it
-    }
-    const std::uint64_t launches = m_streams.launches();
-    if (sink::openCaptures() != 0 || m_streams.underWay() != 0 || !m_streams.isIdle(current)) {
-        return false;
-    }
-    const std::lock_guard lock(m_mutex);
-    if (m_streams.launches() != launches || m_streams.underWay() != 0) {
-        return false;
-    }
-    m_streams.clear();
-    m_noReplay.store(true, std::memory_order_relaxed);
-    m_policy.idleSeen();
-    apply();
-    return true;
-}
-
-void Activity::launched(std::uint64_t exec) noexcept {
+void Activity::launched() noexcept {
     if (m_windowOpen.load(std::memory_order_relaxed)) {
         const std::lock_guard lock(m_mutex);
         const std::int64_t nowNs = sink::nowNs();
-        m_policy.launched(exec, nowNs);
+        m_policy.launched(nowNs);
         apply();
     }
 }
@@ -292,7 +225,7 @@ void Activity::tick(std::int64_t nowNs) noexcept {
     {
         const std::lock_guard lock(m_mutex);
         m_policy.tick(nowNs);
-        watchNodeRecords(nowNs);
+        watchNodeRecords();
         apply();
         delivers = m_policy.wantsFlush();
     }
@@ -318,15 +251,14 @@ void Activity::flush() noexcept {
     }
 }
 
-void Activity::watchNodeRecords(std::int64_t nowNs) noexcept {
+void Activity::watchNodeRecords() noexcept {
     if (m_policy.nodesUsedUp() || m_nodeRecords.load(std::memory_order_relaxed) < m_mostNodeRecords) {
         return;
     }
-    m_policy.nodeRecordsUsedUp(nowNs);
-    sink::issue(raw::IssueSeverity::Info, "node_records_used_up",
+    m_policy.nodeRecordsUsedUp();
+    sink::issue(raw::IssueSeverity::DataLoss, "node_records_used_up",
         "CUPTI keeps the memory of each record of a replay's nodes; what it may take is used up, so replays "
-        "are "
-        "recorded as a whole from here on");
+        "have launch times only from here on (--level standard times each as a whole)");
 }
 
 bool Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
@@ -392,7 +324,7 @@ void Activity::apply() noexcept {
         sink::fact(
             "activity_not_switched", "beside communicators and executables with host nodes it stays on");
     }
-    m_windowOpen.store(m_policy.phase() != GraphTracePolicy::Phase::Graphs, std::memory_order_relaxed);
+    m_windowOpen.store(m_policy.phase() != GraphTracePolicy::Phase::Steady, std::memory_order_relaxed);
     if (changed) {
         reportCoverage(wanted);
     }
@@ -407,10 +339,8 @@ void Activity::apply() noexcept {
 void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     using raw::CoverageSource;
     using raw::CoverageState;
-    // Level full without node records goes on as standard.
-    const raw::RecordingLevel level = m_policy.level() == raw::RecordingLevel::Full && m_policy.nodesUsedUp()
-        ? raw::RecordingLevel::Standard
-        : m_policy.level();
+    const raw::RecordingLevel level = m_policy.level();
+    const bool usedUp = level == raw::RecordingLevel::Full && m_policy.nodesUsedUp();
     const bool pinned = m_policy.isPinned();
     const bool nodes = pinned ? wanted.kernels && !wanted.graphTrace : m_policy.atNodeLevel();
     const bool quiet = !nodes && m_policy.phase() == GraphTracePolicy::Phase::Quiet;
@@ -427,13 +357,15 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
         return;
     }
     constexpr const char* kRefused = "CUPTI refused this kind of activity";
+    constexpr const char* kUsedUp = "the memory that CUPTI may take for records of nodes is used up";
     const bool replaysTimed = wanted.graphTrace || (nodes && !m_kernelsRefused);
     say(CoverageSource::graph_trace, replaysTimed ? CoverageState::Complete : CoverageState::Partial,
         replaysTimed                         ? ""
+            : usedUp                         ? kUsedUp
             : m_policy.isGraphTraceRefused() ? kRefused
-            : quiet                          ? "a few replays without device times after a node window"
+            : quiet                          ? "a few replays without device times between two levels"
             : m_policy.waits()               ? "off until a moment without a replay under way"
-                    : "an executable is alive that switching graph-level tracing on could crash");
+                               : "an executable is alive that switching graph-level tracing on could crash");
     const bool eager = level >= raw::RecordingLevel::Standard;
     if (m_kernelsRefused) {
         say(CoverageSource::node_activity, CoverageState::Absent, kRefused);
@@ -441,24 +373,21 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     } else {
         const CoverageState most = m_copiesBetweenRefused ? CoverageState::Partial : CoverageState::Complete;
         const char* const lack = m_copiesBetweenRefused ? "CUPTI refused copies between devices" : "";
-        say(CoverageSource::node_activity,
-            nodes                         ? most
-                : m_policy.opensWindows() ? CoverageState::Partial
-                                          : CoverageState::Absent,
-            nodes                                     ? lack
-                : m_policy.opensWindows()             ? "the first replays of each executable"
-                : level == raw::RecordingLevel::Light ? "level light"
-                : pinned ? "not beside communicators and executables with host nodes"
-                         : "the memory that CUPTI may take for them is used up");
+        say(CoverageSource::node_activity, nodes ? most : CoverageState::Absent,
+            nodes                                   ? lack
+                : level < raw::RecordingLevel::Full ? "replays are recorded node by node at level full only"
+                : usedUp                            ? kUsedUp
+                         : "not beside communicators and executables with host nodes");
         say(CoverageSource::eager_kernel_activity,
             wanted.kernels ? most
                 : eager    ? CoverageState::Partial
                            : CoverageState::Absent,
             wanted.kernels ? lack
+                : usedUp   ? kUsedUp
                 : pinned   ? "not switched beside communicators and executables with host nodes"
                 : eager && m_policy.waits() ? "off until a moment without a replay under way"
-                : eager    ? "off for a few replays after a node window"
-                           : "level light");
+                : eager                     ? "off for a few replays between two levels"
+                                            : "level light");
     }
     const bool syncs = wanted.sync && !m_syncRefused;
     say(CoverageSource::sync, syncs ? CoverageState::Complete : CoverageState::Absent,

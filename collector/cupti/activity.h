@@ -39,9 +39,9 @@ public:
 
     void instantiateBegan() noexcept;
     /// Inside an instantiate. Returns whether the executable may be launched with GRAPH_TRACE on.
-    bool execCreated(std::uint64_t exec, GraphTracePolicy::Contents contents) noexcept;
+    bool execCreated(GraphTracePolicy::Contents contents) noexcept;
     void instantiateEnded() noexcept;
-    void execDestroyed(std::uint64_t exec, bool traceable, bool pins) noexcept;
+    void execDestroyed(bool traceable, bool pins) noexcept;
     /// Executables may have been made unseen.
     void unknownExec() noexcept;
     /// At enter of a graph's launch, at every level.
@@ -52,7 +52,7 @@ public:
     /// switched on. `launch`: of a graph.
     void callEnded(bool launch, CUcontext current) noexcept;
     /// At its exit, while recording.
-    void launched(std::uint64_t exec) noexcept;
+    void launched() noexcept;
     ReplayStreams& replayStreams() noexcept { return m_streams; }
 
     /// A context was seen for the first time. (CUPTI's numbers are above 0.)
@@ -66,10 +66,10 @@ public:
 
 private:
     static constexpr unsigned kMaxContexts = 64;
-    // A kind is switched when no replay is under way. Most jobs have such a moment of their own, at the end of
-    // a synchronising call; for one that has none in so many launches, the launching thread waits until the
-    // device has run dry: so long at most, so long in the process's life, and for a fiftieth of the time at
-    // most. (A stream may wait for that very thread.)
+    // A kind is switched when no replay is under way. Most jobs have such a moment of their own, at the end
+    // of a synchronising call; for one that has none in so many launches, the launching thread waits until
+    // the device has run dry: so long at most, so long in the process's life, and for a fiftieth of the time
+    // at most. (A stream may wait for that very thread.)
     static constexpr std::uint32_t kPatientLaunches = 8;
     static constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
     static constexpr std::int64_t kWaitInAllNs = 3'000'000'000;
@@ -94,7 +94,7 @@ private:
     bool lookForIdle(CUcontext current) noexcept;
     bool enable(CUpti_ActivityKind kind, bool on) noexcept;
     void noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept;
-    void watchNodeRecords(std::int64_t nowNs) noexcept; ///< m_mutex held
+    void watchNodeRecords() noexcept; ///< m_mutex held
     void reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept;
 
     std::mutex m_mutex;

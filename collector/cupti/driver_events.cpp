@@ -159,7 +159,7 @@ void onExit(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti
     if (isInstantiate(arguments.api)) {
         Activity::instance().instantiateEnded();
     } else if (arguments.api == GD_API_GRAPH_LAUNCH) {
-        Activity::instance().launched(call.exec);
+        Activity::instance().launched();
     }
     if (beginsCapture(arguments.api) || arguments.api == GD_API_STREAM_END_CAPTURE) {
         client.followCaptures();

@@ -3,26 +3,16 @@
 
 namespace gd::cupti {
 
-bool GraphTracePolicy::execCreated(std::uint64_t exec, Contents contents, std::int64_t nowNs) {
+bool GraphTracePolicy::execCreated(Contents contents, std::int64_t nowNs) {
     if (contents.pins) {
         ++m_pinning;
-        m_pendingCount = 0;
-        enter(Phase::Graphs, nowNs);
+        enter(Phase::Steady, nowNs);
     }
     if (m_instantiating == 0 || contents.liveAllocations || blocked() || m_graphTraceRefused
         || (m_isPinned && !m_pinned.graphTrace)) {
         ++m_untraceable;
         m_pinned.graphTrace = false;
         return false;
-    }
-    const bool mayOpen
-        = !m_nodesUsedUp && m_pinning == 0 && (m_phase != Phase::Graphs || m_windows < kMaxWindows);
-    if (m_level == raw::RecordingLevel::Standard && mayOpen && m_pendingCount < kMaxPending) {
-        m_pending[m_pendingCount++] = {exec, kNodeReplays};
-        if (m_phase != Phase::Nodes) {
-            m_windows += m_phase == Phase::Graphs ? 1 : 0;
-            enter(Phase::Nodes, nowNs);
-        }
     }
     return true;
 }
@@ -34,17 +24,11 @@ void GraphTracePolicy::instantiateEnded() {
     }
 }
 
-void GraphTracePolicy::execDestroyed(std::uint64_t exec, bool traceable, bool pins) {
+void GraphTracePolicy::execDestroyed(bool traceable, bool pins) {
     if (!traceable && m_untraceable > 0) {
         --m_untraceable;
     }
     m_pinning -= pins && m_pinning > 0 ? 1 : 0;
-    for (unsigned i = 0; i < m_pendingCount; ++i) {
-        if (m_pending[i].exec == exec) {
-            removePending(i);
-            break;
-        }
-    }
 }
 
 void GraphTracePolicy::unknownExecLaunched() {
@@ -56,8 +40,7 @@ void GraphTracePolicy::letGo() {
     m_unknownExec = true;
     m_isPinned = false;
     m_underWay = m_recordsDue = false; // it does not wait
-    m_pendingCount = 0;
-    m_phase = Phase::Graphs;
+    m_phase = Phase::Steady;
     m_level = m_pinAt = raw::RecordingLevel::Off;
 }
 
@@ -81,27 +64,12 @@ void GraphTracePolicy::unpin(std::int64_t nowNs) {
     }
 }
 
-void GraphTracePolicy::launched(std::uint64_t exec, std::int64_t nowNs) {
-    if (waits()) {
-        return; // the phase has not begun yet
+void GraphTracePolicy::launched(std::int64_t nowNs) {
+    if (waits() || m_phase != Phase::Quiet) {
+        return; // the phase has not begun yet, or there is nothing to count
     }
-    if (m_phase == Phase::Quiet) {
-        if (--m_quietLeft == 0) {
-            enter(Phase::Graphs, nowNs);
-        }
-        return;
-    }
-    if (m_phase != Phase::Nodes) {
-        return;
-    }
-    for (unsigned i = 0; i < m_pendingCount; ++i) {
-        if (m_pending[i].exec == exec && --m_pending[i].replaysLeft == 0) {
-            removePending(i);
-            break;
-        }
-    }
-    if (m_pendingCount == 0) {
-        enter(Phase::Quiet, nowNs);
+    if (--m_quietLeft == 0) {
+        enter(Phase::Steady, nowNs);
     }
 }
 
@@ -112,50 +80,40 @@ void GraphTracePolicy::tick(std::int64_t nowNs) {
             unpin(nowNs);
         }
     }
-    if (m_phase == Phase::Graphs || nowNs - m_phaseSinceNs < kMaxPhaseNs) {
-        return;
+    if (m_phase == Phase::Quiet && nowNs - m_phaseSinceNs >= kMaxPhaseNs) {
+        enter(Phase::Steady, nowNs);
     }
-    m_pendingCount = 0;
-    enter(m_phase == Phase::Nodes ? Phase::Quiet : Phase::Graphs, nowNs);
 }
 
 void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs, raw::RecordingLevel pinAt) {
     m_pinAt = pinAt;
     const bool graphsBefore = timesGraphs();
     const bool kernelsBefore = timesKernels();
-    if (level != m_level && atNodeLevel()) {
-        m_pendingCount = 0; // a node window ends with its level
-    }
     m_level = level;
     const bool changed = graphsBefore != timesGraphs() || kernelsBefore != timesKernels();
     if ((graphsBefore || kernelsBefore) && changed && timesGraphs()) {
         enter(Phase::Quiet, nowNs);
-    } else if (m_phase == Phase::Nodes && m_pendingCount == 0) {
-        enter(Phase::Graphs, nowNs);
     }
 }
 
-void GraphTracePolicy::nodeRecordsUsedUp(std::int64_t nowNs) {
-    const bool before = atNodeLevel();
-    m_nodesUsedUp = true;
-    m_pendingCount = 0;
-    if (before) {
+void GraphTracePolicy::nodeRecordsUsedUp() {
+    if (atNodeLevel()) {
         m_pinned.kernels = false;
-        enter(Phase::Quiet, nowNs);
     }
+    m_nodesUsedUp = true;
 }
 
 bool GraphTracePolicy::atNodeLevel() const {
-    return (m_level == raw::RecordingLevel::Full && !m_nodesUsedUp)
-        || (m_level == raw::RecordingLevel::Standard && m_phase == Phase::Nodes);
+    return m_level == raw::RecordingLevel::Full && !m_nodesUsedUp;
 }
 
 bool GraphTracePolicy::timesGraphs() const {
-    return m_level >= raw::RecordingLevel::Light && !atNodeLevel() && !isQuiet();
+    return m_level >= raw::RecordingLevel::Light && m_level < raw::RecordingLevel::Full && !isQuiet();
 }
 
 bool GraphTracePolicy::timesKernels() const {
-    return m_level >= raw::RecordingLevel::Standard && !isQuiet();
+    return m_level >= raw::RecordingLevel::Standard && !isQuiet()
+        && (m_level < raw::RecordingLevel::Full || !m_nodesUsedUp);
 }
 
 GraphTracePolicy::Wanted GraphTracePolicy::asked() const {
@@ -180,8 +138,7 @@ GraphTracePolicy::Wanted GraphTracePolicy::gated() const {
 
 void GraphTracePolicy::applied() {
     const Wanted now = gated();
-    const bool wentOff
-        = (m_tracing.graphTrace && !now.graphTrace) || (m_tracing.kernels && !now.kernels);
+    const bool wentOff = (m_tracing.graphTrace && !now.graphTrace) || (m_tracing.kernels && !now.kernels);
     if (wentOff && m_replayed) {
         m_recordsDue = true;
         m_recordsComplete = false;
@@ -203,10 +160,6 @@ void GraphTracePolicy::enter(Phase phase, std::int64_t nowNs) {
     if (phase == Phase::Quiet) {
         m_quietLeft = kQuietReplays;
     }
-}
-
-void GraphTracePolicy::removePending(unsigned index) {
-    m_pending[index] = m_pending[--m_pendingCount];
 }
 
 } // namespace gd::cupti

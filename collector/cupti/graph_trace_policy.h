@@ -15,26 +15,31 @@ namespace gd::cupti {
 /// because the executable's allocation nodes are still live ends in SIGSEGV too. So GRAPH_TRACE is on around
 /// every instantiate, whatever the level, and stays off while an executable is alive that could crash.
 ///
-/// Node windows (level standard): the first replays of each executable are recorded node by node. Going
-/// straight back from node level to GRAPH_TRACE keeps the node level's cost (377 us instead of 350 a replay),
-/// and switching kernel activity off while GRAPH_TRACE stays on ended in SIGSEGV at the next launch. So
-/// everything is off for a few replays wherever one of the two changes beside the other.
+/// Nothing is switched at level standard by itself: both kinds are on from the start. An earlier version
+/// recorded the first replays of each executable node by node (GRAPH_TRACE off for some replays, everything
+/// off for some, both on again). In 4 of 541 runs of a trainer the job then ended in SIGSEGV inside libcupti,
+/// in the first launch with GRAPH_TRACE on again of an executable that had been seen node by node:
+/// the record of the launch is made of a begin and an end, and the end was missing (libcupti 13.0, 0x82ff2).
+///
+/// What is switched on request (a level, a pause to measure the overhead): going straight from node level to
+/// GRAPH_TRACE keeps the node level's cost (377 us instead of 350 a replay), and switching kernel activity
+/// off while GRAPH_TRACE stays on ended in SIGSEGV at the next launch. So everything is off for a few replays
+/// wherever one of the two changes beside the other.
 ///
 /// Pins: NCCL ranks ended, rarely (two of about thirty pairs, several at a time), in SIGSEGV inside libcupti
 /// in the first launch after GRAPH_TRACE was switched on while a replay ran. Only with NCCL, whose graphs
 /// hold host nodes; no client that switches by itself could be made to do it. So while an executable is alive
-/// that holds host nodes or was made beside communicators nothing is switched any more: there are no node
-/// windows, and what a level does not ask for is left out of the trace.
+/// that holds host nodes or was made beside communicators nothing is switched any more, and what a level does
+/// not ask for is left out of the trace.
 ///
-/// Idle moments: in 2 of 115 runs of a trainer whose replays follow each other without a pause, the second
-/// launch after GRAPH_TRACE was switched on while replays were under way ended in SIGSEGV inside libcupti, and
-/// 5 of 200 runs that changed the level every 10 ms did. Without replays under way it still happened (1 of 60, 1
-/// of 300). What is left by then is CUPTI's own work on the records of the replays before. So a switch waits
-/// until no replay is under way (replayBegins(), idleSeen()), and what comes on waits besides until records of
-/// what went off have been delivered (wantsFlush(), flushed()) and for another such moment; until then both
-/// stay as they are. Excepted are: GRAPH_TRACE goes off at once for an executable that cannot be launched with
-/// it on, and is on around an instantiate, a time into which no launch of that thread falls; kernel activity
-/// alone goes off at once.
+/// Idle moments: such crashes came in 2 of 115 trainer runs that switched with replays under way, in 1 of 60
+/// without and in 1 of 367 that also delivered the records first; and in 5 of 200 runs that changed the level
+/// every 10 ms, in 1 of 300 without replays under way. So a switch waits until no replay is under way
+/// (replayBegins(), idleSeen()), and what comes on waits besides until records of what went off have been
+/// delivered (wantsFlush(), flushed()) and for another such moment; until then both stay as they are.
+/// Excepted are: GRAPH_TRACE goes off at once for an executable that cannot be launched with it on, and is on
+/// around an instantiate, a time into which no launch of that thread falls; kernel activity alone goes off at
+/// once.
 ///
 /// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
 /// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
@@ -46,22 +51,17 @@ public:
         bool sync = false;
         bool operator==(const Wanted&) const = default;
     };
-    enum class Phase : std::uint8_t { Graphs, Nodes, Quiet };
+    enum class Phase : std::uint8_t { Steady, Quiet };
     /// What an executable holds that matters here.
     struct Contents {
         bool liveAllocations = false; ///< allocation nodes that a launch does not free
         bool pins = false; ///< nothing is switched while it lives
     };
 
-    static constexpr unsigned kNodeReplays
-        = 4; ///< replays of a new executable seen node by node (the last may be cut off)
     static constexpr unsigned kQuietReplays = 3;
-    static constexpr unsigned kMaxPending = 64;
-    static constexpr unsigned kMaxWindows = 64; ///< a job that captures at every step must not pay for ever
     static constexpr std::int64_t kPinnedOnNs
         = 2'000'000'000; ///< after the last executable that pins: a replay may still run
-    static constexpr std::int64_t kMaxPhaseNs
-        = 5'000'000'000; ///< an executable that is not launched ends the wait
+    static constexpr std::int64_t kMaxPhaseNs = 5'000'000'000; ///< a job that launches nothing ends the wait
 
     /// `pinAt`: the level that an executable which pins meanwhile is to find (another one than `level` while
     /// the overhead is being measured).
@@ -72,9 +72,9 @@ public:
     /// Between began and ended. Returns whether the executable may be launched with GRAPH_TRACE on: not when
     /// it holds allocation nodes that are not freed by a launch, not when GRAPH_TRACE had to stay off while
     /// it was made, and not when it was made by a call that no callback announced.
-    bool execCreated(std::uint64_t exec, Contents contents, std::int64_t nowNs);
+    bool execCreated(Contents contents, std::int64_t nowNs);
     void instantiateEnded();
-    void execDestroyed(std::uint64_t exec, bool traceable, bool pins);
+    void execDestroyed(bool traceable, bool pins);
     /// An executable that no callback announced is about to be launched: it may have been made before anybody
     /// listened.
     void unknownExecLaunched();
@@ -109,10 +109,11 @@ public:
     }
     bool isGraphTraceRefused() const { return m_graphTraceRefused; }
     /// A launch returned.
-    void launched(std::uint64_t exec, std::int64_t nowNs);
+    void launched(std::int64_t nowNs);
     void tick(std::int64_t nowNs);
-    /// So many records of nodes may be asked for: no more node windows, and level full goes on as standard.
-    void nodeRecordsUsedUp(std::int64_t nowNs);
+    /// So many records of nodes may be asked for: at level full no device times come any more. (To go over to
+    /// whole replays would be a switch that nobody asked for.)
+    void nodeRecordsUsedUp();
     bool nodesUsedUp() const { return m_nodesUsedUp; }
 
     Wanted wanted() const;
@@ -122,17 +123,9 @@ public:
     /// Replays are seen node by node now (or would be but for a pin).
     bool atNodeLevel() const;
     bool isPinned() const { return m_isPinned; }
-    /// The first replays of new executables are seen node by node.
-    bool opensWindows() const {
-        return m_level == raw::RecordingLevel::Standard && !m_isPinned && !m_nodesUsedUp;
-    }
     raw::RecordingLevel level() const { return m_level; }
 
 private:
-    struct Pending {
-        std::uint64_t exec;
-        unsigned replaysLeft;
-    };
     Wanted asked() const; ///< by level, phase and pins
     Wanted gated() const; ///< of that, what may be on now
     void enter(Phase phase, std::int64_t nowNs);
@@ -141,11 +134,10 @@ private:
     bool timesKernels() const;
     void pin();
     void unpin(std::int64_t nowNs);
-    void removePending(unsigned index);
 
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
     raw::RecordingLevel m_pinAt = raw::RecordingLevel::Off;
-    Phase m_phase = Phase::Graphs;
+    Phase m_phase = Phase::Steady;
     unsigned m_instantiating = 0;
     unsigned m_untraceable = 0;
     bool m_unknownExec = false;
@@ -155,15 +147,12 @@ private:
     Wanted m_pinned;
     std::int64_t m_freeSinceNs = 0; ///< pinned without such an executable, 0 = not so
     bool m_graphTraceRefused = false;
-    Pending m_pending[kMaxPending] = {};
-    unsigned m_pendingCount = 0;
     Wanted m_tracing; ///< in effect, but for what is on around an instantiate
     bool m_underWay = false;
     bool m_replayed = false; ///< a graph was launched
     bool m_recordsDue = false; ///< of a kind that went off
     bool m_recordsComplete = false; ///< those are, and not delivered yet
     unsigned m_quietLeft = 0;
-    unsigned m_windows = 0;
     std::int64_t m_phaseSinceNs = 0;
 };
 

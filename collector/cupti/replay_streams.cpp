@@ -65,8 +65,8 @@ void ReplayStreams::streamEnds(CUstream stream, CUcontext current) noexcept {
     {
         const SpinGuard guard(m_lock);
         const Entry* const end = m_entries + m_count;
-        const Entry* const entry
-            = std::find_if(m_entries, m_entries + m_count, [&](const Entry& e) { return e.stream == stream; });
+        const Entry* const entry = std::find_if(
+            m_entries, m_entries + m_count, [&](const Entry& e) { return e.stream == stream; });
         found = entry != end ? *entry : Entry{};
     }
     if (found.stream != nullptr && !isIdle(found, current)) {
@@ -124,8 +124,8 @@ bool ReplayStreams::isIdle(CUcontext current) noexcept {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     const bool exchanged = driver.threadExchangeStreamCaptureMode != nullptr
         && driver.threadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    const bool idle = std::all_of(
-        entries, entries + count, [&](const Entry& entry) { return isIdle(entry, current); });
+    const bool idle
+        = std::all_of(entries, entries + count, [&](const Entry& entry) { return isIdle(entry, current); });
     if (exchanged) {
         driver.threadExchangeStreamCaptureMode(&mode);
     }

@@ -36,8 +36,9 @@ public:
     /// Launches between enter and exit.
     int underWay() const noexcept { return m_underWay.load(std::memory_order_acquire); }
     /// Whether each stream had nothing to do when it was asked. Asks no stream that is being captured. False
-    /// when one cannot be asked: a default stream of another context or thread, or one that ended a short time
-    /// ago with work left. Makes driver calls; the caller holds the callback guard and no lock, and knows of no open capture.
+    /// when one cannot be asked: a default stream of another context or thread, or one that ended a short
+    /// time ago with work left. Makes driver calls; the caller holds the callback guard and no lock, and
+    /// knows of no open capture.
     bool isIdle(CUcontext current) noexcept;
     /// After isIdle(), when nothing was launched since.
     void clear() noexcept;

@@ -74,7 +74,7 @@ void sayExecEnded(const Objects::ExecEntry& entry) {
     if (entry.id != 0) {
         sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
     }
-    Activity::instance().execDestroyed(entry.id, entry.traceable, entry.pins);
+    Activity::instance().execDestroyed(entry.traceable, entry.pins);
 }
 
 void onContext(Client& client, CUpti_CallbackId id, CUcontext context) {
@@ -303,8 +303,7 @@ void onExecCreated(Client& client, ThreadCalls& calls, CUcontext context, const 
     // on.
     const bool autoFree = (exec.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
     const bool pins = graph.hasHostNodes || sink::commSeen();
-    const bool traceable
-        = Activity::instance().execCreated(exec.exec, {graph.hasAllocations && !autoFree, pins});
+    const bool traceable = Activity::instance().execCreated({graph.hasAllocations && !autoFree, pins});
     std::uint32_t device = 0;
     const std::uint64_t contextId = client.objects().context(context, device);
     client.objects().execCreated(

@@ -7,9 +7,8 @@
 //   toggle            1,000 launches of executables that come and go while a thread changes the recording
 //   level
 //                     every few milliseconds through the job's own control page; bare, the same calls
-//   windows           new pairs of executables, each launched by turns without a pause, so that at level
-//                     standard every pair is looked at node by node and graph-level tracing comes back while
-//                     replays are queued
+//   pairs             new pairs of executables, each launched by turns without a pause, so that a change of
+//                     level always meets queued replays
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -105,7 +104,7 @@ static int toggle(cudaStream_t stream, float* data) {
     return failures == 0 ? 0 : 1;
 }
 
-static int windows(cudaStream_t stream, float* data) {
+static int pairs(cudaStream_t stream, float* data) {
     constexpr int kPairs = 60;
     constexpr int kLaunches = 40;
     constexpr int kAhead = 8; // launches that the host is ahead of the device
@@ -115,7 +114,8 @@ static int windows(cudaStream_t stream, float* data) {
         cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
     }
     for (int pair = 0; pair < kPairs; ++pair) {
-        cudaGraphExec_t execs[] = {captured(stream, data, 30 + pair % 7, 100), captured(stream, data, 5, 100)};
+        cudaGraphExec_t execs[]
+            = {captured(stream, data, 30 + pair % 7, 100), captured(stream, data, 5, 100)};
         for (int i = 0; i < kLaunches; ++i) {
             cudaEvent_t event = ended[i % kAhead];
             failures += cudaEventSynchronize(event) != cudaSuccess;
@@ -154,9 +154,9 @@ int main(int argc, char** argv) {
     if (which == "toggle") {
         return toggle(stream, data);
     }
-    if (which == "windows") {
-        return windows(stream, data);
+    if (which == "pairs") {
+        return pairs(stream, data);
     }
-    std::fprintf(stderr, "usage: graph_trace liveAllocations|autoFree|toggle|windows\n");
+    std::fprintf(stderr, "usage: graph_trace liveAllocations|autoFree|toggle|pairs\n");
     return 2;
 }

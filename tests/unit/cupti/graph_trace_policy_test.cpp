@@ -27,10 +27,10 @@ GraphTracePolicy at(RecordingLevel level) {
     return policy;
 }
 
-bool make(GraphTracePolicy& policy, std::uint64_t exec, GraphTracePolicy::Contents contents = {}) {
+bool make(GraphTracePolicy& policy, GraphTracePolicy::Contents contents = {}) {
     policy.instantiateBegan();
     EXPECT_TRUE(policy.wanted().graphTrace || policy.blocked());
-    const bool traceable = policy.execCreated(exec, contents, 0);
+    const bool traceable = policy.execCreated(contents, 0);
     policy.instantiateEnded();
     return traceable;
 }
@@ -61,65 +61,64 @@ TEST(GraphTracePolicy, IsOnAroundEveryInstantiateWhateverTheLevel) {
 
 TEST(GraphTracePolicy, StaysOffWhileAnExecutableLivesThatCouldCrash) {
     GraphTracePolicy policy = at(RecordingLevel::Light);
-    EXPECT_FALSE(make(policy, 1, {true, false}));
+    EXPECT_FALSE(make(policy, {true, false}));
     EXPECT_FALSE(policy.wanted().graphTrace);
-    EXPECT_FALSE(make(policy, 2)) << "made while graph tracing had to stay off";
+    EXPECT_FALSE(make(policy)) << "made while graph tracing had to stay off";
     policy.instantiateBegan();
     EXPECT_FALSE(policy.wanted().graphTrace) << "another thread could launch executable 1 now";
     policy.instantiateEnded();
-    policy.execDestroyed(1, false, false);
+    policy.execDestroyed(false, false);
     EXPECT_FALSE(policy.wanted().graphTrace);
-    policy.execDestroyed(2, false, false);
+    policy.execDestroyed(false, false);
     EXPECT_TRUE(policy.wanted().graphTrace);
-    EXPECT_TRUE(make(policy, 3));
+    EXPECT_TRUE(make(policy));
 }
 
 TEST(GraphTracePolicy, AnExecutableNobodyAnnouncedBlocksForEver) {
     GraphTracePolicy policy = at(RecordingLevel::Light);
     policy.unknownExecLaunched();
     EXPECT_FALSE(policy.wanted().graphTrace);
-    EXPECT_FALSE(make(policy, 1));
-    policy.execDestroyed(1, false, false);
+    EXPECT_FALSE(make(policy));
+    policy.execDestroyed(false, false);
     EXPECT_FALSE(policy.wanted().graphTrace);
 }
 
 TEST(GraphTracePolicy, CreatedOutsideAnInstantiateIsNotTraceable) {
     GraphTracePolicy policy = at(RecordingLevel::Light);
-    EXPECT_FALSE(policy.execCreated(5, {}, 0));
+    EXPECT_FALSE(policy.execCreated({}, 0));
     EXPECT_TRUE(policy.blocked());
 }
 
-TEST(GraphTracePolicy, FirstReplaysAreSeenNodeByNodeThenQuietThenGraphs) {
+// A launch some replays after such a switch ended, in four of 541 runs, in SIGSEGV.
+TEST(GraphTracePolicy, StandardSwitchesNothingByItself) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
-    ASSERT_TRUE(make(policy, 9));
-    for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays; ++i) {
-        EXPECT_EQ(policy.wanted(), kKernels);
-        policy.launched(9, 0);
+    policy.applied();
+    for (int i = 0; i < 100; ++i) {
+        ASSERT_TRUE(make(policy));
+        policy.replayBegins();
+        policy.launched(i);
+        policy.tick(i);
+        policy.applied();
+        EXPECT_EQ(policy.wanted(), kAll);
+        EXPECT_FALSE(policy.waits());
     }
-    for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
-        EXPECT_EQ(policy.wanted(), kSync);
-        policy.launched(9, 0);
-    }
-    EXPECT_EQ(policy.wanted(), kAll);
 }
 
-// The second launch after a switch with replays under way ended, in two of a hundred runs, in SIGSEGV.
-TEST(GraphTracePolicy, AWindowClosesOnlyWhenNoReplayIsUnderWay) {
-    GraphTracePolicy policy = at(RecordingLevel::Standard);
-    policy.applied();
-    EXPECT_FALSE(policy.needsIdle());
-    ASSERT_TRUE(make(policy, 9));
+TEST(GraphTracePolicy, WhatComesOnWaitsForReplaysUnderWayAndForTheRecordsOfWhatWentOff) {
+    GraphTracePolicy policy = at(RecordingLevel::Full);
     policy.applied();
     policy.replayBegins();
-    for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays + GraphTracePolicy::kQuietReplays; ++i) {
-        EXPECT_FALSE(policy.wanted().graphTrace);
-        policy.launched(9, 0);
+    policy.setLevel(RecordingLevel::Standard, 0);
+    policy.applied();
+    for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
+        EXPECT_EQ(policy.wanted(), kSync);
+        policy.launched(0);
         policy.applied();
     }
-    EXPECT_EQ(policy.phase(), Phase::Graphs);
+    EXPECT_EQ(policy.phase(), Phase::Steady);
     EXPECT_EQ(policy.wanted(), kSync);
     EXPECT_TRUE(policy.needsIdle());
-    policy.launched(9, 0);
+    policy.launched(0);
     policy.tick(2 * GraphTracePolicy::kMaxPhaseNs);
     EXPECT_EQ(policy.wanted(), kSync) << "time alone is no reason";
     policy.idleSeen();
@@ -142,7 +141,8 @@ TEST(GraphTracePolicy, AWindowClosesOnlyWhenNoReplayIsUnderWay) {
 
 // Kernel activity that goes off while GRAPH_TRACE stays on ended in SIGSEGV, too.
 TEST(GraphTracePolicy, ALevelIsLeftOnlyWhenNoReplayIsUnderWay) {
-    for (const auto& [from, whole] : {std::pair{RecordingLevel::Standard, kAll}, {RecordingLevel::Light, kGraphs}}) {
+    for (const auto& [from, whole] :
+        {std::pair{RecordingLevel::Standard, kAll}, {RecordingLevel::Light, kGraphs}}) {
         GraphTracePolicy policy = at(from);
         policy.applied();
         policy.replayBegins();
@@ -153,21 +153,6 @@ TEST(GraphTracePolicy, ALevelIsLeftOnlyWhenNoReplayIsUnderWay) {
         policy.idleSeen();
         EXPECT_EQ(policy.wanted(), kNothing);
     }
-}
-
-TEST(GraphTracePolicy, AWindowOpensOnlyWhenNoReplayIsUnderWayAndCountsFromThen) {
-    GraphTracePolicy policy = at(RecordingLevel::Standard);
-    policy.applied();
-    policy.replayBegins();
-    ASSERT_TRUE(make(policy, 2));
-    EXPECT_EQ(policy.wanted(), kAll);
-    policy.applied();
-    for (unsigned i = 0; i < 3 * GraphTracePolicy::kNodeReplays; ++i) {
-        policy.launched(2, 0);
-    }
-    policy.idleSeen();
-    EXPECT_EQ(policy.phase(), Phase::Nodes);
-    EXPECT_EQ(policy.wanted(), kKernels);
 }
 
 TEST(GraphTracePolicy, AnExecutableThatCouldCrashEndsGraphTracingAtOnce) {
@@ -191,7 +176,7 @@ TEST(GraphTracePolicy, ADeliveryBeforeTheLastReplaysEndedDoesNotCount) {
     policy.applied();
     EXPECT_EQ(policy.wanted(), kNothing) << "kernel activity alone goes off at once";
     for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
-        policy.launched(1, 11);
+        policy.launched(11);
     }
     EXPECT_TRUE(policy.needsIdle());
     EXPECT_FALSE(policy.wantsFlush()) << "the records of replays under way are not complete";
@@ -223,7 +208,7 @@ TEST(GraphTracePolicy, TheBracketOfAnInstantiateSwitchesNothingForLater) {
     policy.instantiateBegan();
     EXPECT_TRUE(policy.wanted().graphTrace);
     policy.applied();
-    EXPECT_TRUE(policy.execCreated(1, {}, 10));
+    EXPECT_TRUE(policy.execCreated({}, 10));
     policy.instantiateEnded();
     EXPECT_FALSE(policy.wanted().graphTrace);
     EXPECT_TRUE(policy.needsIdle());
@@ -235,7 +220,7 @@ TEST(GraphTracePolicy, AnExecutableThatPinsWaitsForSuchAMomentToo) {
     policy.replayBegins();
     policy.setLevel(RecordingLevel::Light, 10);
     policy.applied();
-    EXPECT_TRUE(make(policy, 6, {false, true}));
+    EXPECT_TRUE(make(policy, {false, true}));
     policy.applied();
     EXPECT_TRUE(policy.isPinned());
     EXPECT_FALSE(policy.wanted().graphTrace);
@@ -254,7 +239,7 @@ TEST(GraphTracePolicy, BetweenLevelsWithGraphsAndWithKernelsIsQuiet) {
         EXPECT_FALSE(policy.wanted().graphTrace);
         EXPECT_FALSE(policy.wanted().kernels);
         for (unsigned i = 0; i < GraphTracePolicy::kQuietReplays; ++i) {
-            policy.launched(1, 11);
+            policy.launched(11);
         }
         EXPECT_EQ(policy.wanted(), at(pair[1]).wanted());
     }
@@ -268,67 +253,34 @@ TEST(GraphTracePolicy, OffIsReachedAndLeftAtOnce) {
     EXPECT_EQ(policy.wanted(), kGraphs);
 }
 
-TEST(GraphTracePolicy, ANodeWindowEndsWithItsLevel) {
-    GraphTracePolicy policy = at(RecordingLevel::Standard);
-    ASSERT_TRUE(make(policy, 1));
-    policy.setLevel(RecordingLevel::Off, 10);
-    policy.setLevel(RecordingLevel::Standard, 20);
-    EXPECT_EQ(policy.wanted(), kAll);
-    ASSERT_TRUE(make(policy, 2));
-    policy.setLevel(RecordingLevel::Light, 30);
-    EXPECT_EQ(policy.wanted(), kNothing) << "quiet first";
-}
-
-TEST(GraphTracePolicy, FullGoesOnAsStandardWhenNodeRecordsAreUsedUp) {
+TEST(GraphTracePolicy, FullEndsWhenNodeRecordsAreUsedUpAndDoesNotGoOverToGraphs) {
     GraphTracePolicy policy = at(RecordingLevel::Full);
-    policy.nodeRecordsUsedUp(0);
-    EXPECT_EQ(policy.wanted(), kSync) << "quiet first";
+    policy.applied();
+    policy.replayBegins();
+    policy.nodeRecordsUsedUp();
+    EXPECT_EQ(policy.wanted(), kSync);
+    policy.applied();
+    policy.idleSeen();
     policy.tick(GraphTracePolicy::kMaxPhaseNs);
-    EXPECT_EQ(policy.wanted(), kAll);
-    EXPECT_TRUE(make(policy, 1));
-    EXPECT_EQ(policy.phase(), Phase::Graphs) << "no more node windows";
-}
-
-TEST(GraphTracePolicy, AnExecutableThatIsNeverLaunchedEndsItsWindowByTime) {
-    GraphTracePolicy policy = at(RecordingLevel::Standard);
-    make(policy, 1);
-    policy.tick(GraphTracePolicy::kMaxPhaseNs - 1);
-    EXPECT_EQ(policy.phase(), Phase::Nodes);
-    policy.tick(GraphTracePolicy::kMaxPhaseNs);
-    EXPECT_EQ(policy.phase(), Phase::Quiet);
-    policy.tick(2 * GraphTracePolicy::kMaxPhaseNs);
-    EXPECT_EQ(policy.phase(), Phase::Graphs);
-}
-
-TEST(GraphTracePolicy, AJobThatCapturesAtEveryStepDoesNotPayForEver) {
-    GraphTracePolicy policy = at(RecordingLevel::Standard);
-    for (std::uint64_t exec = 1; exec < 1000; ++exec) {
-        ASSERT_TRUE(make(policy, exec));
-        for (unsigned i = 0; i < GraphTracePolicy::kNodeReplays + GraphTracePolicy::kQuietReplays; ++i) {
-            policy.launched(exec, 0);
-        }
-        policy.execDestroyed(exec, true, false);
-    }
-    ASSERT_TRUE(make(policy, 5000));
-    EXPECT_EQ(policy.phase(), Phase::Graphs);
+    EXPECT_EQ(policy.wanted(), kSync);
+    EXPECT_TRUE(make(policy));
+    EXPECT_FALSE(policy.waits());
 }
 
 TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableLivesThatPins) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
-    ASSERT_TRUE(make(policy, 1));
-    EXPECT_EQ(policy.phase(), Phase::Nodes);
-    ASSERT_TRUE(make(policy, 2, {false, true}));
-    EXPECT_EQ(policy.phase(), Phase::Graphs) << "the window ends while graph tracing is on anyway";
+    ASSERT_TRUE(make(policy));
+    ASSERT_TRUE(make(policy, {false, true}));
     EXPECT_EQ(policy.wanted(), kAll);
     for (const auto level : {RecordingLevel::Off, RecordingLevel::Light, RecordingLevel::Full,
              RecordingLevel::History, RecordingLevel::Standard}) {
         policy.setLevel(level, 10);
         EXPECT_EQ(policy.wanted(), kAll);
-        EXPECT_TRUE(make(policy, 3)) << "made with it on";
-        policy.execDestroyed(3, true, false);
+        EXPECT_TRUE(make(policy)) << "made with it on";
+        policy.execDestroyed(true, false);
     }
     policy.setLevel(RecordingLevel::Light, 20);
-    policy.execDestroyed(2, true, true);
+    policy.execDestroyed(true, true);
     policy.tick(100);
     policy.tick(100 + GraphTracePolicy::kPinnedOnNs);
     EXPECT_EQ(policy.wanted(), kAll) << "a replay may still run";
@@ -341,7 +293,7 @@ TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableLivesThatPins) {
 // Recording windows: the job starts outside, and the replays inside must have device times.
 TEST(GraphTracePolicy, WithAPinGraphTracingIsThereWhenAWindowOpens) {
     GraphTracePolicy policy = at(RecordingLevel::History);
-    ASSERT_TRUE(make(policy, 1, {false, true}));
+    ASSERT_TRUE(make(policy, {false, true}));
     EXPECT_EQ(policy.wanted(), kGraphs);
     policy.setLevel(RecordingLevel::Standard, 10);
     EXPECT_EQ(policy.wanted(), kGraphs);
@@ -349,22 +301,22 @@ TEST(GraphTracePolicy, WithAPinGraphTracingIsThereWhenAWindowOpens) {
 
 TEST(GraphTracePolicy, LettingGoSwitchesEverythingOffAndGraphsForGood) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
-    ASSERT_TRUE(make(policy, 1, {false, true}));
+    ASSERT_TRUE(make(policy, {false, true}));
     policy.letGo();
     EXPECT_EQ(policy.wanted(), kNothing);
     policy.setLevel(RecordingLevel::Standard, 10);
     EXPECT_EQ(policy.wanted(), kKernels);
-    EXPECT_FALSE(make(policy, 2, {false, true}));
+    EXPECT_FALSE(make(policy, {false, true}));
     EXPECT_EQ(policy.wanted(), kKernels);
 }
 
 TEST(GraphTracePolicy, FullStaysNodeByNodeWithAPin) {
     GraphTracePolicy policy = at(RecordingLevel::Full);
-    ASSERT_TRUE(make(policy, 1, {false, true}));
+    ASSERT_TRUE(make(policy, {false, true}));
     EXPECT_EQ(policy.wanted(), kKernels);
     policy.instantiateBegan();
     EXPECT_EQ(policy.wanted(), kKernels);
-    EXPECT_FALSE(policy.execCreated(2, {}, 0));
+    EXPECT_FALSE(policy.execCreated({}, 0));
     policy.instantiateEnded();
     policy.nodeRecordsUsedUp(0);
     EXPECT_EQ(policy.wanted(), kSync);
@@ -392,7 +344,7 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                     policy.instantiateBegan();
                     const bool on = policy.wanted().graphTrace;
                     host[exec] = random() % 6 == 0;
-                    const bool traceable = policy.execCreated(exec, {random() % 8 == 0, host[exec]}, nowNs);
+                    const bool traceable = policy.execCreated({random() % 8 == 0, host[exec]}, nowNs);
                     EXPECT_TRUE(!traceable || on);
                     alive[exec] = traceable;
                     policy.instantiateEnded();
@@ -400,7 +352,7 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 break;
             case 1:
                 if (const auto it = alive.find(exec); it != alive.end()) {
-                    policy.execDestroyed(exec, it->second, host[exec]);
+                    policy.execDestroyed(it->second, host[exec]);
                     host.erase(exec);
                     alive.erase(it);
                 }
@@ -427,7 +379,7 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
                 if (alive.contains(exec)) {
                     policy.replayBegins();
                     underWay = true;
-                    policy.launched(exec, nowNs);
+                    policy.launched(nowNs);
                 }
             }
             bool dangerous = false;
@@ -443,7 +395,8 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
             ASSERT_TRUE(!underWay || policy.wanted().graphTrace || !before.graphTrace || dangerous);
             ASSERT_TRUE(!underWay || !policy.wanted().kernels || before.kernels);
             policy.applied();
-            if (hostAlive && pinned && !idle) { // no switch but off for an executable that crashes for certain
+            if (hostAlive && pinned
+                && !idle) { // no switch but off for an executable that crashes for certain
                 ASSERT_EQ(policy.wanted().kernels, before.kernels);
                 ASSERT_TRUE(!policy.wanted().graphTrace || before.graphTrace);
             }
@@ -459,7 +412,7 @@ TEST(GraphTracePolicy, AnExecutableThatPinsWhileTheOverheadIsMeasuredFindsTheRun
     policy.setLevel(raw::RecordingLevel::History, 1, raw::RecordingLevel::Standard);
     EXPECT_EQ(policy.wanted(), GraphTracePolicy::Wanted{});
     policy.instantiateBegan();
-    EXPECT_TRUE(policy.execCreated(6, {false, true}, 2));
+    EXPECT_TRUE(policy.execCreated({false, true}, 2));
     policy.instantiateEnded();
     policy.setLevel(raw::RecordingLevel::Standard, 3);
     EXPECT_TRUE(policy.isPinned());

@@ -43,7 +43,8 @@ protected:
         g_made = {};
         DriverApi api;
         api.streamIsCapturing = [](CUstream stream, CUstreamCaptureStatus* status) {
-            *status = g_made.capture.contains(stream) ? g_made.capture[stream] : CU_STREAM_CAPTURE_STATUS_NONE;
+            *status
+                = g_made.capture.contains(stream) ? g_made.capture[stream] : CU_STREAM_CAPTURE_STATUS_NONE;
             return CUDA_SUCCESS;
         };
         api.streamQuery = [](CUstream stream) {
@@ -58,7 +59,8 @@ protected:
     }
     void TearDown() override { setDriverApi({}); }
 
-    void launch(CUstream stream, CUcontext context = kContext, DefaultStream defaults = DefaultStream::Legacy) {
+    void launch(
+        CUstream stream, CUcontext context = kContext, DefaultStream defaults = DefaultStream::Legacy) {
         m_streams.launching(m_calls, on(stream, defaults), context);
         EXPECT_EQ(m_streams.underWay(), 1);
         m_streams.launchEnded(m_calls);
