@@ -318,7 +318,7 @@ TEST(GraphTracePolicy, FullStaysNodeByNodeWithAPin) {
     EXPECT_EQ(policy.wanted(), kKernels);
     EXPECT_FALSE(policy.execCreated({}, 0));
     policy.instantiateEnded();
-    policy.nodeRecordsUsedUp(0);
+    policy.nodeRecordsUsedUp();
     EXPECT_EQ(policy.wanted(), kSync);
 }
 
