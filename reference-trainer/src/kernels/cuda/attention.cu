@@ -2,6 +2,7 @@
 #include "kernels/attention.h"
 #include "kernels/cuda/attention_mma.cuh"
 #include "kernels/cuda/attention_rows.cuh"
+#include "kernels/cuda/attention_wgmma.cuh"
 #include "kernels/cuda/tables.cuh"
 
 namespace gdt::kernels::cuda {
@@ -21,7 +22,7 @@ cudaError_t shortForward(const typename AttentionForward<T>::Args& g, LaunchCont
 template <class T> cudaError_t forward(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
     if constexpr (isNarrow<T>) {
         if (mmaFits(g))
-            return mmaForward<T>(g, context);
+            return hasWarpgroupProducts() ? wgmmaForward<T>(g, context) : mmaForward<T>(g, context);
     }
     return shortForward<T>(g, context);
 }
@@ -30,7 +31,7 @@ template <class T>
 cudaError_t backward(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
     if constexpr (isNarrow<T>) {
         if (mmaFits(g))
-            return mmaBackward<T>(g, context);
+            return hasWarpgroupProducts() ? wgmmaBackward<T>(g, context) : mmaBackward<T>(g, context);
     }
     const dim3 grid(blocksFor(g.seqLen, 4), static_cast<unsigned>(g.batch * g.heads));
     attentionRowSums<T, T><<<grid, 128, 0, context.stream>>>(

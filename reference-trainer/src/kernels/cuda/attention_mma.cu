@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention for bf16 and f16 on tensor cores, after FlashAttention-2 (Dao 2023): tiles of queries and keys,
+// Attention for bf16 and f16 on the tensor cores of every GPU since Ampere, after FlashAttention-2 (Dao 2023): tiles of queries and keys,
 // softmax as the tiles come, nothing of size seqLen x seqLen. The backward pass has one kernel for keys and
 // values and one for queries, so that no sum needs atomic additions and every run gives the same bits.
 #include "kernels/cuda/attention_mma.cuh"
 
-#include "kernels/cuda/attention_keep.cuh"
-#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/attention_parts.cuh"
 
 namespace gdt::kernels::cuda {
 
@@ -14,21 +13,6 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kRows = 16 * kWarps; // of the side that a block owns
-constexpr float kLog2E = 1.4426950408889634F;
-
-struct View {
-    std::int64_t q, k, v, rowStep, out, outStep, row;
-};
-
-template <class Args> __device__ View viewOf(const Args& g, std::int64_t pair) {
-    const std::int64_t sample = pair / g.heads;
-    const std::int64_t head = pair % g.heads;
-    const std::int64_t hidden = g.heads * g.headSize;
-    const std::int64_t q = sample * 3 * hidden + head * g.headSize;
-    return {q, q + hidden, q + 2 * hidden, g.batch * 3 * hidden, sample * hidden + head * g.headSize,
-        g.batch * hidden, pair * g.seqLen};
-}
-
 // --- forward ---------------------------------------------------------------------------------------------
 
 template <int D> constexpr int kForwardKeys = 64;
@@ -46,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForw
     auto& tiles = *reinterpret_cast<ForwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const View view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, blockIdx.y);
     // The longest rows first, so that the last blocks to start are short.
     const std::int64_t firstRow = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * kRows;
     const std::int64_t lastRow = min(firstRow + kRows, g.seqLen);
@@ -54,18 +38,17 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForw
     const float scale = rsqrtf(static_cast<float>(D)) * kLog2E;
     const auto copyKeys = [&](int tile) {
         const std::int64_t first = static_cast<std::int64_t>(tile) * kKeys;
-        copyTile<kKeys, D, kThreads>(
+        copyTile<RowLayout<D>, kKeys, D, kThreads>(
             sharedAddress(tiles.keys[tile % 2]), g.qkv + view.k, view.rowStep, first, g.seqLen);
-        copyTile<kKeys, D, kThreads>(
+        copyTile<RowLayout<D>, kKeys, D, kThreads>(
             sharedAddress(tiles.values[tile % 2]), g.qkv + view.v, view.rowStep, first, g.seqLen);
         commitCopies();
     };
-    copyTile<kRows, D, kThreads>(
+    copyTile<RowLayout<D>, kRows, D, kThreads>(
         sharedAddress(tiles.query), g.qkv + view.q, view.rowStep, firstRow, g.seqLen);
     copyKeys(0);
     float out[D / 8][4] = {};
-    float largest[2] = {-INFINITY, -INFINITY}; // in units of the base-2 exponent, as all scores below
-    float total[2] = {0.0F, 0.0F};
+    SoftmaxRows softmax;
     const std::int64_t row = firstRow + warp * 16 + lane / 4;
     for (int tile = 0; tile < tileCount; ++tile) {
         waitForCopies<0>();
@@ -76,88 +59,20 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForw
         multiplyRows<T, D, kKeys>(
             score, sharedAddress(tiles.query), warp * 16, sharedAddress(tiles.keys[tile % 2]), lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kKeys;
-        const bool whole = first + kKeys - 1 <= firstRow + warp * 16;
-#pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                const std::int64_t column = first + n * 8 + (lane % 4) * 2 + (e & 1);
-                const bool visible = whole || column <= row + (e >> 1) * 8;
-                score[n][e] = visible ? score[n][e] * scale : -INFINITY;
-            }
-        }
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            float seen = largest[h];
-#pragma unroll
-            for (int n = 0; n < kKeys / 8; ++n)
-                seen = fmaxf(seen, fmaxf(score[n][2 * h], score[n][2 * h + 1]));
-            seen = fmaxf(seen, __shfl_xor_sync(0xffffffffU, seen, 1));
-            seen = fmaxf(seen, __shfl_xor_sync(0xffffffffU, seen, 2));
-            const float shrink = exp2f(largest[h] - seen);
-            largest[h] = seen;
-            float sum = 0;
-#pragma unroll
-            for (int n = 0; n < kKeys / 8; ++n) {
-                score[n][2 * h] = exp2f(score[n][2 * h] - seen);
-                score[n][2 * h + 1] = exp2f(score[n][2 * h + 1] - seen);
-                sum += score[n][2 * h] + score[n][2 * h + 1];
-            }
-            total[h] = total[h] * shrink + sum;
-#pragma unroll
-            for (int n = 0; n < D / 8; ++n) {
-                out[n][2 * h] *= shrink;
-                out[n][2 * h + 1] *= shrink;
-            }
-        }
-        if constexpr (Keep::kDrops) {
-#pragma unroll
-            for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    float shares[2];
-                    keep.sharesOfRow(shares, g.heads, row + 8 * h, first + n * 8 + (lane % 4) * 2);
-                    score[n][2 * h] *= shares[0];
-                    score[n][2 * h + 1] *= shares[1];
-                }
-            }
-        }
+        if (first + kKeys - 1 > firstRow + warp * 16)
+            hideLaterKeys(score, row, first, lane);
+        float shrink[2];
+        softmax.take(score, scale, shrink);
+        shrinkRows(out, shrink);
+        dropOfQueries(score, keep, g.heads, row, first, lane);
         multiplyColumns<T, D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
     }
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        total[h] += __shfl_xor_sync(0xffffffffU, total[h], 1);
-        total[h] += __shfl_xor_sync(0xffffffffU, total[h], 2);
-        if (lane % 4 == 0 && row + 8 * h < g.seqLen)
-            g.logSums[view.row + row + 8 * h] = largest[h] / kLog2E + logf(total[h]);
-    }
-    storeRows<D>(out, 1.0F / total[0], 1.0F / total[1], tiles.query, warp * 16, g.out + view.out,
+    softmax.finish(g.logSums + view.row, row, g.seqLen, lane);
+    storeRows<RowLayout<D>, D>(out, 1.0F / softmax.total[0], 1.0F / softmax.total[1], tiles.query, warp * 16, g.out + view.out,
         view.outStep, firstRow + warp * 16, g.seqLen, lane);
 }
 
 // --- backward --------------------------------------------------------------------------------------------
-
-// scratch = sum of dout * out of each row, D / 8 threads a row.
-template <class T, int D>
-__global__ void __launch_bounds__(256) rowSumsKernel(typename AttentionBackward<T>::Args g) {
-    constexpr int kEach = D / 8;
-    const View view = viewOf(g, blockIdx.y);
-    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * (256 / kEach) + threadIdx.x / kEach;
-    float sum = 0;
-    if (i < g.seqLen) {
-        const std::int64_t place = view.out + i * view.outStep + threadIdx.x % kEach * 8;
-        const auto a = *reinterpret_cast<const Pack<T, 8>*>(g.dout + place);
-        const auto b = *reinterpret_cast<const Pack<T, 8>*>(g.out + place);
-#pragma unroll
-        for (int k = 0; k < 8; ++k)
-            sum += widen(a.v[k]) * widen(b.v[k]);
-    }
-#pragma unroll
-    for (int step = kEach / 2; step > 0; step /= 2)
-        sum += __shfl_xor_sync(0xffffffffU, sum, step);
-    if (i < g.seqLen && threadIdx.x % kEach == 0)
-        g.scratch[view.row + i] = sum;
-}
 
 // Fewer rows at a time where the accumulators of a head of 128 fill the registers.
 template <int D> constexpr int kBackwardRows = D == 64 ? 64 : 32;
@@ -179,7 +94,7 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const View view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, blockIdx.y);
     const std::int64_t firstKey = static_cast<std::int64_t>(blockIdx.x) * kRows;
     const float scale = rsqrtf(static_cast<float>(D));
     const int firstTile = static_cast<int>(firstKey / kOther);
@@ -187,9 +102,9 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
     const auto copyQueries = [&](int tile) {
         const int stage = tile % 2;
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        copyTile<kOther, D, kThreads>(
+        copyTile<RowLayout<D>, kOther, D, kThreads>(
             sharedAddress(tiles.other[stage][0]), g.qkv + view.q, view.rowStep, first, g.seqLen);
-        copyTile<kOther, D, kThreads>(
+        copyTile<RowLayout<D>, kOther, D, kThreads>(
             sharedAddress(tiles.other[stage][1]), g.dout + view.out, view.outStep, first, g.seqLen);
         commitCopies();
         for (int i = static_cast<int>(threadIdx.x); i < kOther; i += kThreads) {
@@ -198,9 +113,9 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
             tiles.rowSum[stage][i] = exists ? g.scratch[view.row + first + i] : 0.0F;
         }
     };
-    copyTile<kRows, D, kThreads>(
+    copyTile<RowLayout<D>, kRows, D, kThreads>(
         sharedAddress(tiles.own[0]), g.qkv + view.k, view.rowStep, firstKey, g.seqLen);
-    copyTile<kRows, D, kThreads>(
+    copyTile<RowLayout<D>, kRows, D, kThreads>(
         sharedAddress(tiles.own[1]), g.qkv + view.v, view.rowStep, firstKey, g.seqLen);
     copyQueries(firstTile);
     float dk[D / 8][4] = {};
@@ -218,59 +133,26 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
         multiplyRows<T, D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, queries, lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
         const bool whole = first >= firstKey + warp * 16 + 15;
-#pragma unroll
-        for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                const int column = n * 8 + (lane % 4) * 2 + (e & 1);
-                const bool visible = whole || first + column >= key + (e >> 1) * 8;
-                p[n][e] = visible ? exp2f(p[n][e] * scale * kLog2E - tiles.logSum[stage][column]) : 0.0F;
-            }
-        }
-        [[maybe_unused]] std::uint32_t kept = 0; // a bit for each probability
-        if constexpr (Keep::kDrops) {
-            float part[kOther / 8][4];
-#pragma unroll
-            for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    float shares[2];
-                    keep.sharesOfColumn(shares, g.heads, first + n * 8 + (lane % 4) * 2, key + 8 * h);
-#pragma unroll
-                    for (int e = 0; e < 2; ++e) {
-                        part[n][2 * h + e] = p[n][2 * h + e] * shares[e];
-                        kept |= (shares[e] != 0.0F ? 1U : 0U) << (4 * n + 2 * h + e);
-                    }
-                }
-            }
-            multiplyColumns<T, D, kOther>(dv, part, douts, lane);
-        } else {
-            multiplyColumns<T, D, kOther>(dv, p, douts, lane);
-        }
+        probabilitiesOfKeys(p, scale * kLog2E, tiles.logSum[stage], key, first, whole, lane);
         float dp[kOther / 8][4] = {};
         multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
         if constexpr (Keep::kDrops) {
-#pragma unroll
-            for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    dp[n][e] *= (kept >> (4 * n + e) & 1U) != 0 ? keep.scale : 0.0F;
-            }
+            KeptOfKeys<kOther / 8> kept;
+            kept.draw(keep, g.heads, key, first, lane);
+            float part[kOther / 8][4];
+            kept.apply(part, p, keep.scale);
+            multiplyColumns<T, D, kOther>(dv, part, douts, lane);
+            kept.apply(dp, dp, keep.scale);
+        } else {
+            multiplyColumns<T, D, kOther>(dv, p, douts, lane);
         }
-#pragma unroll
-        for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                const int column = n * 8 + (lane % 4) * 2 + (e & 1);
-                p[n][e] *= dp[n][e] - tiles.rowSum[stage][column];
-            }
-        }
+        scoreGradientOfKeys(p, dp, tiles.rowSum[stage], lane);
         multiplyColumns<T, D, kOther>(dk, p, queries, lane);
     }
     const std::int64_t first = firstKey + warp * 16;
-    storeRows<D>(
+    storeRows<RowLayout<D>, D>(
         dk, scale, scale, tiles.own[0], warp * 16, g.dqkv + view.k, view.rowStep, first, g.seqLen, lane);
-    storeRows<D>(
+    storeRows<RowLayout<D>, D>(
         dv, 1.0F, 1.0F, tiles.own[1], warp * 16, g.dqkv + view.v, view.rowStep, first, g.seqLen, lane);
 }
 
@@ -282,22 +164,22 @@ __global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBack
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const View view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, blockIdx.y);
     const std::int64_t firstRow = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * kRows;
     const std::int64_t lastRow = min(firstRow + kRows, g.seqLen);
     const int tileCount = static_cast<int>((lastRow + kOther - 1) / kOther);
     const float scale = rsqrtf(static_cast<float>(D));
     const auto copyKeys = [&](int tile) {
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        copyTile<kOther, D, kThreads>(
+        copyTile<RowLayout<D>, kOther, D, kThreads>(
             sharedAddress(tiles.other[tile % 2][0]), g.qkv + view.k, view.rowStep, first, g.seqLen);
-        copyTile<kOther, D, kThreads>(
+        copyTile<RowLayout<D>, kOther, D, kThreads>(
             sharedAddress(tiles.other[tile % 2][1]), g.qkv + view.v, view.rowStep, first, g.seqLen);
         commitCopies();
     };
-    copyTile<kRows, D, kThreads>(
+    copyTile<RowLayout<D>, kRows, D, kThreads>(
         sharedAddress(tiles.own[0]), g.qkv + view.q, view.rowStep, firstRow, g.seqLen);
-    copyTile<kRows, D, kThreads>(
+    copyTile<RowLayout<D>, kRows, D, kThreads>(
         sharedAddress(tiles.own[1]), g.dout + view.out, view.outStep, firstRow, g.seqLen);
     copyKeys(0);
     const std::int64_t row = firstRow + warp * 16 + lane / 4;
@@ -322,68 +204,34 @@ __global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBack
         multiplyRows<T, D, kOther>(
             dp, sharedAddress(tiles.own[1]), warp * 16, sharedAddress(tiles.other[tile % 2][1]), lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        if constexpr (Keep::kDrops) {
-#pragma unroll
-            for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    float shares[2];
-                    keep.sharesOfRow(shares, g.heads, row + 8 * h, first + n * 8 + (lane % 4) * 2);
-                    dp[n][2 * h] *= shares[0];
-                    dp[n][2 * h + 1] *= shares[1];
-                }
-            }
-        }
+        dropOfQueries(dp, keep, g.heads, row, first, lane);
         const bool whole = first + kOther - 1 <= firstRow + warp * 16;
-#pragma unroll
-        for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                const std::int64_t column = first + n * 8 + (lane % 4) * 2 + (e & 1);
-                const bool visible = whole || column <= row + (e >> 1) * 8;
-                const float share = visible ? exp2f(p[n][e] * scale * kLog2E - logSum[e >> 1]) : 0.0F;
-                p[n][e] = share * (dp[n][e] - rowSum[e >> 1]);
-            }
-        }
+        scoreGradientOfQueries(p, dp, scale * kLog2E, logSum, rowSum, row, first, whole, lane);
         multiplyColumns<T, D, kOther>(dq, p, keys, lane);
     }
     __syncthreads();
-    storeRows<D>(dq, scale, scale, tiles.own[0], warp * 16, g.dqkv + view.q, view.rowStep,
+    storeRows<RowLayout<D>, D>(dq, scale, scale, tiles.own[0], warp * 16, g.dqkv + view.q, view.rowStep,
         firstRow + warp * 16, g.seqLen, lane);
 }
 
 // --- launch ----------------------------------------------------------------------------------------------
 
-template <class Kernel, class Args, class Keep>
-cudaError_t launchRows(
-    Kernel kernel, const Args& g, const Keep& keep, std::size_t shared, LaunchContext& context) {
-    const cudaError_t error
-        = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-    if (error != cudaSuccess)
-        return error;
-    const dim3 grid(blocksFor(g.seqLen, kRows), static_cast<unsigned>(g.batch * g.heads));
-    kernel<<<grid, kThreads, shared, context.stream>>>(g, keep);
-    return launched();
-}
-
 template <class T, int D>
 cudaError_t forwardOf(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
-        return launchRows(forwardKernel<T, D, Keep>, g, keep, sizeof(ForwardTiles<D>), context);
+        return launchRows(forwardKernel<T, D, Keep>, g, keep, kRows, kThreads, sizeof(ForwardTiles<D>), context);
     });
 }
 
 template <class T, int D>
 cudaError_t backwardOf(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
-    const dim3 grid(blocksFor(g.seqLen, 256 / (D / 8)), static_cast<unsigned>(g.batch * g.heads));
-    rowSumsKernel<T, D><<<grid, 256, 0, context.stream>>>(g);
-    if (const cudaError_t error = launched(); error != cudaSuccess)
+    if (const cudaError_t error = launchRowSums<T, D>(g, context); error != cudaSuccess)
         return error;
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
         const cudaError_t error
-            = launchRows(keyGradient<T, D, Keep>, g, keep, sizeof(BackwardTiles<D>), context);
+            = launchRows(keyGradient<T, D, Keep>, g, keep, kRows, kThreads, sizeof(BackwardTiles<D>), context);
         return error == cudaSuccess
-            ? launchRows(queryGradient<T, D, Keep>, g, keep, sizeof(BackwardTiles<D>), context)
+            ? launchRows(queryGradient<T, D, Keep>, g, keep, kRows, kThreads, sizeof(BackwardTiles<D>), context)
             : error;
     });
 }

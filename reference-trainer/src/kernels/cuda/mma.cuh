@@ -18,6 +18,13 @@ template <int D> __device__ inline std::uint32_t chunkAddress(std::uint32_t tile
     return tile + static_cast<std::uint32_t>(row * D * 2 + ((chunk ^ (row & 7)) * 16));
 }
 
+/// Tiles whose rows lie one after the other.
+template <int D> struct RowLayout {
+    static __device__ std::uint32_t at(std::uint32_t tile, int row, int chunk) {
+        return chunkAddress<D>(tile, row, chunk);
+    }
+};
+
 __device__ inline std::uint32_t sharedAddress(const void* pointer) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
@@ -35,7 +42,7 @@ template <int N> __device__ inline void waitForCopies() {
 }
 
 /// Starts to copy R rows of a (sample, head) into a tile; rows from `end` on become zero.
-template <int R, int D, int THREADS, class T>
+template <class Layout, int R, int D, int THREADS, class T>
 __device__ inline void copyTile(
     std::uint32_t tile, const T* from, std::int64_t step, std::int64_t first, std::int64_t end) {
     constexpr int kChunks = D / 8;
@@ -45,7 +52,7 @@ __device__ inline void copyTile(
         const int chunk = i % kChunks;
         const bool exists = first + row < end;
         const std::int64_t source = exists ? first + row : 0;
-        copyChunk(chunkAddress<D>(tile, row, chunk), from + source * step + chunk * 8, exists);
+        copyChunk(Layout::at(tile, row, chunk), from + source * step + chunk * 8, exists);
     }
 }
 
@@ -146,12 +153,12 @@ __device__ inline void multiplyColumns(
 
 /// Writes a warp's 16 rows of accumulators, times `upper` (rows 0-7) and `lower` (rows 8-15), through the 16
 /// rows of a tile that only this warp uses, to memory in whole chunks.
-template <int D, class T>
+template <class Layout, int D, class T>
 __device__ inline void storeRows(const float (&acc)[D / 8][4], float upper, float lower, unsigned char* tile,
     int tileRow, T* to, std::int64_t step, std::int64_t first, std::int64_t end, int lane) {
     const std::uint32_t address = sharedAddress(tile);
     const auto put = [&](int row, int n, std::uint32_t value) {
-        const std::uint32_t place = chunkAddress<D>(address, tileRow + row, n) + (lane % 4) * 4;
+        const std::uint32_t place = Layout::at(address, tileRow + row, n) + (lane % 4) * 4;
         asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(place), "r"(value) : "memory");
     };
     __syncwarp();
@@ -167,7 +174,7 @@ __device__ inline void storeRows(const float (&acc)[D / 8][4], float upper, floa
         const int row = i / kChunks;
         if (first + row >= end)
             continue;
-        const std::uint32_t offset = chunkAddress<D>(0, tileRow + row, i % kChunks);
+        const std::uint32_t offset = Layout::at(0, tileRow + row, i % kChunks);
         *reinterpret_cast<uint4*>(to + (first + row) * step + i % kChunks * 8)
             = *reinterpret_cast<const uint4*>(tile + offset);
     }
