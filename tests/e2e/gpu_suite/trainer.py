@@ -18,22 +18,54 @@ def losses(path):
     return [(line["loss"], line["grad_norm"]) for line in lines if line["event"] == "step"], end
 
 
+def gtest_names(text):
+    """What --gtest_list_tests prints: suites, and indented their tests."""
+    names = []
+    suite = ""
+    for line in text.splitlines():
+        word = line.split("#")[0].strip()
+        if not line.startswith(" "):
+            suite = word if word.endswith(".") else ""
+        elif suite and word:
+            names.append(suite + word)
+    return names
+
+
+def gtest_results(text):
+    """The tests that a program started, and how those ended that did: OK, FAILED or SKIPPED."""
+    started = re.findall(r"^\[ RUN      \] (\S+)", text, re.M)
+    ends = re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] ([\w/]+\.[\w/]+)", text, re.M)
+    return started, {test: end for end, test in ends}
+
+
 @dataclasses.dataclass
 class Kernels:
-    """Every CUDA kernel against the host's."""
+    """Every CUDA kernel against the host's. A test that takes the program along costs the others nothing: those that it
+    kept from running run in another one."""
     name: str = "trainer_kernels"
     alone: bool = False
     note: str = ""
 
     def run(self, runner):
-        ended = runner.run(runner.command(["{build}/tests/trainer_cuda_kernels_test"]), self.name, 180)
-        passed = re.search(r"^\[  PASSED  \] ([1-9]\d*) tests?\.", ended.out, re.M)
-        skipped = set(re.findall(r"^\[  SKIPPED \] ([\w./]+)", ended.out, re.M))
-        self.note = "%s passed" % (passed.group(1) if passed else "none")
-        if ended.status == 0 and passed and not skipped:
-            return None
-        failed = set(re.findall(r"^\[  FAILED  \] ([\w./]+)", ended.out, re.M))
-        return "%s, failed or skipped: %s" % (ended.describe(), ", ".join(sorted(failed | skipped)))
+        program = runner.command(["{build}/tests/trainer_cuda_kernels_test"])
+        left = gtest_names(runner.run([*program, "--gtest_list_tests"], self.name + ".list", 30).out)
+        if not left:
+            return "the program names no tests"
+        passed, wrong = 0, []
+        for part in range(len(left)):
+            ended = runner.run([*program, "--gtest_filter=" + ":".join(left)], "%s.%d" % (self.name, part), 180)
+            started, ends = gtest_results(ended.out)
+            passed += list(ends.values()).count("OK")
+            wrong += ["%s %s" % (test, end.lower()) for test, end in ends.items() if end != "OK"]
+            died = [test for test in started if test not in ends]
+            left = [test for test in left if test not in started]
+            if died or not started or ended.status not in (0, 1):
+                said = " ".join((ended.err.strip() or ended.out.strip())[-300:].split())
+                wrong.append("%s: %s: %s" % (", ".join(died) or "no test", ended.describe(), said))
+            if not left or not started:
+                break
+        self.note = "%d passed" % passed
+        return "; ".join(wrong) or None
 
 
 @dataclasses.dataclass
@@ -117,7 +149,7 @@ class SteadyState(Check):
 
 @dataclasses.dataclass
 class Modelled:
-    """A rank whose peers are modelled: the delays on the device are at least what the model says, and graphs keep them."""
+    """A rank whose peers are modelled: steps take at least the delays of the model, and graphs keep them."""
     name: str = "trainer_modelled"
     alone: bool = True
     note: str = ""
@@ -126,18 +158,24 @@ class Modelled:
         seconds = {}
         for mode in ("eager", "manual"):
             for alpha in ("0", "2000"):
-                command = [TRAINER, "--backend", "cuda", "--steps", "60", "--comm", "model", "--dp", "2", "--graph-mode", mode,
-                           "--comm-within-node", alpha, "370"]
-                ended = runner.run(runner.command(command), "%s.%s.%s" % (self.name, mode, alpha), 60)
+                place = "%s.%s.%s" % (self.name, mode, alpha)
+                log = runner.work / (place + ".log")
+                command = [TRAINER, "--backend", "cuda", "--steps", "300", "--comm", "model", "--dp", "2", "--graph-mode", mode,
+                           "--comm-within-node", alpha, "370", "--log", str(log)]
+                ended = runner.run(runner.command(command), place, 60)
                 if ended.status != 0:
                     return ended.describe()
-                if "MODELLED step" not in ended.out:
+                # Intervals of ten steps. The first hold the warm-up, the last what the host had queued ahead.
+                rates = [float(rate) for rate in re.findall(r"^MODELLED step .* (\d+) tokens/s", ended.out, re.M)][3:-1]
+                if not rates:
                     return "the output does not say MODELLED"
-                seconds[mode, alpha] = float(re.search(r"MODELLED 60 steps in ([0-9.]+) s", ended.out).group(1))
-        self.note = ", ".join("%s alpha %s us: %.2f s" % (*key, value) for key, value in seconds.items())
-        # Two sums a step, of gradients and of the loss, 2 ms each.
-        slow = [mode for mode in ("eager", "manual") if seconds[mode, "2000"] - seconds[mode, "0"] < 0.9 * 60 * 2 * 0.002]
-        return "delays are missing: " + ", ".join(slow) if slow else None
+                tokens = json.loads(log.read_text().splitlines()[0])["tokens_per_step"]
+                seconds[mode, alpha] = tokens * sum(1 / rate for rate in rates) / len(rates)
+        self.note = ", ".join("%s alpha %s us: %.2f ms a step" % (*key, value * 1e3) for key, value in seconds.items())
+        # Two sums a step, of gradients and of the loss, 2 ms each. An eager step without them waits for the host.
+        wrong = [mode for mode in ("eager", "manual") if seconds[mode, "2000"] < 0.95 * 2 * 0.002]
+        wrong += [mode + " without delays" for mode in ("eager", "manual") if seconds[mode, "0"] > seconds[mode, "2000"] - 0.002]
+        return "delays are missing: " + ", ".join(wrong) if wrong else None
 
 
 @dataclasses.dataclass
@@ -178,7 +216,9 @@ def option(name, host_band, *options):
             Pair("trainer_bits_" + name, ["--backend", "cuda", "--steps", "20", *options], ["--graph-mode", "eager"], [])]
 
 
-DROPOUTS = ["--dropout", "0.1", "--embedding-dropout", "0.1", "--attention-dropout", "0.2"]
+# At the default rate dropout makes the toy model chaotic: fp32 against fp64 on the host alone, equal to 1e-6 for ten steps,
+# are 5e-3 apart after thirteen. At this one they stay within 3e-8.
+DROPOUTS = ["--dropout", "0.1", "--embedding-dropout", "0.1", "--attention-dropout", "0.2", "--lr", "1e-3"]
 SMALL = ["--backend", "cuda", "--steps", "40"]
 WIDE = ["--layers", "4", "--hidden", "256", "--heads", "4", "--seq-len", "128", "--vocab", "64", "--steps", "20"]
 HEALTHY = [TRAINER, "--backend", "cuda", "--steps", "600", "--quiet"]
@@ -212,7 +252,7 @@ CHECKS = [
     *option("dropouts_fp64", 1e-12, *DROPOUTS, "--dtype", "fp64"),
     *option("dropouts_fp32", 1e-5, *DROPOUTS),
     *option("dropouts_ring", 1e-5, *DROPOUTS, "--cp", "2", "--heads", "4"),
-    Pair("trainer_dropouts_bf16", ["--backend", "cuda", "--lr", "1e-3", *DROPOUTS, *WIDE],
+    Pair("trainer_dropouts_bf16", ["--backend", "cuda", *DROPOUTS, *WIDE],
          ["--dtype", "bf16"], ["--dtype", "fp32"], 1e-2),
     *[Pair("trainer_recompute_%s_%s" % (kind, dtype), ["--backend", "cuda", "--dtype", dtype, *DROPOUTS, *WIDE],
            ["--recompute", kind], []) for kind in ("selective", "full") for dtype in ("fp32", "bf16")],
