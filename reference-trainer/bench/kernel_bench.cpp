@@ -220,6 +220,7 @@ void Bench::eightBits() {
     auto* left = array<std::uint8_t>(rows * in);
     auto* right = array<std::uint8_t>(out * in);
     float* numbers = array<float>(2);
+    const auto* inverse = reinterpret_cast<const kernels::Fp8Inverse*>(array<float>(4));
     for (const bool transposed : {false, true}) {
         memory(transposed ? "to 8 bits, transposed" : "to 8 bits", 3.0 * static_cast<double>(rows * in),
             [=, this](int) {
@@ -232,7 +233,7 @@ void Bench::eightBits() {
     compute("fc1, 8-bit factors", 2.0 * static_cast<double>(rows * in) * static_cast<double>(out),
         [=, this](int) {
             return m_stream.launch<kernels::GemmFp8<T>>(
-                {}, {left, right, y, nullptr, numbers + 1, numbers + 1, rows, out, in, 0.0F, false});
+                {}, {left, right, y, nullptr, inverse, inverse, rows, out, in, 0.0F, false});
         });
 }
 
@@ -359,6 +360,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "kernel_bench: %s\n", problem.c_str());
         return 77;
     }
+    std::setvbuf(stdout, nullptr, _IOLBF, 0); // a row at once, whatever the next one does
     Bench(shape).run();
     return 0;
 }

@@ -107,6 +107,8 @@ public:
         void* memory = nullptr;
         GDT_TRY(env().device.allocateHost(&memory, kBatchBytes));
         m_batch = memory;
+        GDT_TRY(runtime::Event::create(env().device, m_stepStart));
+        GDT_TRY(runtime::Event::create(env().device, m_stepEnd));
         return env().pool.allocate(&m_onDevice, kBatchBytes);
     }
 
@@ -115,17 +117,50 @@ public:
             return Status::Success;
         }
         if (!harmless()) {
+            GDT_TRY(measure());
             const runtime::Range range("dataloader");
-            const double pace = env().secondsPerStep > 0 ? env().secondsPerStep : kUnknownStepSeconds;
+            const double pace = m_stepSeconds > 0 ? m_stepSeconds : kUnknownStepSeconds;
             const double steps = spec().param.value_or(kSlowSteps);
             std::this_thread::sleep_for(std::chrono::duration<double>(std::min(steps * pace, kMostSeconds)));
         }
-        return GDT_FAULT_SITE("slow-dataloader", "cuMemcpyHtoDAsync",
+        GDT_TRY(GDT_FAULT_SITE("slow-dataloader", "cuMemcpyHtoDAsync",
             env().compute.stream().memcpyAsync(
-                m_onDevice, m_batch, kBatchBytes, runtime::CopyKind::HostToDevice));
+                m_onDevice, m_batch, kBatchBytes, runtime::CopyKind::HostToDevice)));
+        if (harmless() || m_timing == Timing::Ended) {
+            return Status::Success;
+        }
+        m_timing = Timing::Started;
+        return env().compute.stream().record(m_stepStart);
+    }
+
+    Status endStep() override {
+        if (m_timing != Timing::Started) {
+            return Status::Success;
+        }
+        m_timing = Timing::Ended;
+        return env().compute.stream().record(m_stepEnd);
     }
 
 private:
+    enum class Timing { None, Started, Ended };
+
+    // What the device needs for a step. The pace of the run will not do: it has the waits for batches in it.
+    Status measure() {
+        if (m_timing != Timing::Ended) {
+            return Status::Success;
+        }
+        const Status done = m_stepEnd.query();
+        if (done != Status::Success) {
+            return done == Status::NotReady ? Status::Success : done;
+        }
+        std::int64_t ns = 0;
+        GDT_TRY(runtime::Event::elapsedNs(m_stepStart, m_stepEnd, &ns));
+        const double seconds = 1e-9 * static_cast<double>(ns);
+        m_stepSeconds = m_stepSeconds > 0 ? std::min(m_stepSeconds, seconds) : seconds;
+        m_timing = Timing::None;
+        return Status::Success;
+    }
+
     static constexpr std::size_t kBatchBytes = 4096;
     static constexpr double kSlowSteps = 120.0 / 28.0;
     static constexpr double kMostSeconds = 1.0;
@@ -133,6 +168,9 @@ private:
 
     void* m_batch = nullptr; // page-locked, lives as long as the process
     void* m_onDevice = nullptr;
+    runtime::Event m_stepStart, m_stepEnd;
+    Timing m_timing = Timing::None;
+    double m_stepSeconds = 0; // of the fastest step so far, 0 before the first
 };
 
 // A graph for each pass of a micro-batch, and between them the host waits until the neighbour's message is

@@ -63,7 +63,7 @@ template <class C> void GemmFp8<C>::host(const Args& args) {
         std::transform(args.c, args.c + args.m * args.n, c.begin(), [](C v) { return widen(v); });
     }
     Gemm<float>::host({a.data(), b.data(), c.data(), nullptr, args.m, args.n, args.k, args.k, args.k, args.n,
-        *args.inverseA * *args.inverseB, args.beta, false, true});
+        args.inverseA->value * args.inverseB->value, args.beta, false, true});
     for (std::int64_t i = 0; i < args.m; ++i) {
         for (std::int64_t j = 0; j < args.n; ++j) {
             const float bias = args.bias != nullptr ? widen(args.bias[j]) : 0.0F;
@@ -84,14 +84,14 @@ void UpdateFp8Scales::host(const Args& args) {
         if (most > 0 && std::isfinite(most)) {
             const float largest = i % kFp8Tensors == 2 ? kMostE5M2 : kMostE4M3;
             args.scale[i] = std::ldexp(1.0F, std::clamp(std::ilogb(largest / most), -100, 100));
-            args.inverse[i] = 1.0F / args.scale[i];
+            args.inverse[i].value = 1.0F / args.scale[i];
         }
     }
 }
 
 void SetFp8Scale::host(const Args& args) {
     *args.scale = static_cast<float>(args.value);
-    *args.inverse = 1.0F / *args.scale;
+    args.inverse->value = 1.0F / *args.scale;
 }
 
 template struct QuantizeFp8<BFloat16>;

@@ -14,24 +14,36 @@ inline constexpr std::int64_t kFp8Tensors = 3;
 /// Steps whose largest values count.
 inline constexpr std::int64_t kFp8History = 16;
 
+/// What the product of an 8-bit factor is multiplied by. cuBLASLt refuses one that is not 16-byte aligned.
+struct alignas(16) Fp8Inverse {
+    float value = 0;
+};
+
 /// Device memory of `count` tensors.
 struct Fp8Scales {
-    float* amax = nullptr; ///< [count], largest magnitude of the step in progress
+    Fp8Inverse* inverse = nullptr; ///< [count], 1 / scale
     float* scale = nullptr; ///< [count], a power of two: values are multiplied by it, then rounded
-    float* inverse = nullptr; ///< [count], 1 / scale
+    float* amax = nullptr; ///< [count], largest magnitude of the step in progress
     float* history = nullptr; ///< [kFp8History, count], amax of earlier steps
     std::int64_t count = 0;
 
     [[nodiscard]] static constexpr std::int64_t floats(std::int64_t count) {
-        return count * (3 + kFp8History);
+        return count * (kFloatsApart + 2 + kFp8History);
     }
+    /// `memory`: floats(count), 16-byte aligned.
     static Fp8Scales in(float* memory, std::int64_t count) {
-        return {memory, memory + count, memory + 2 * count, memory + 3 * count, count};
+        float* rest = memory + kFloatsApart * count;
+        return {reinterpret_cast<Fp8Inverse*>(memory), rest, rest + count, rest + 2 * count, count};
     }
+    /// Where all of it starts.
+    [[nodiscard]] float* memory() const { return &inverse->value; }
     /// From tensor `first` on.
     [[nodiscard]] Fp8Scales from(std::int64_t first) const {
-        return {amax + first, scale + first, inverse + first, history + first, count};
+        return {inverse + first, scale + first, amax + first, history + first, count};
     }
+
+private:
+    static constexpr std::int64_t kFloatsApart = sizeof(Fp8Inverse) / sizeof(float);
 };
 
 // out = x[rows, columns] * scale rounded to 8 bits, to nearest, what is too large to the largest number;
@@ -59,8 +71,8 @@ template <class C> struct GemmFp8 {
         const std::uint8_t* b;
         C* c;
         const BFloat16* bias;
-        const float* inverseA;
-        const float* inverseB;
+        const Fp8Inverse* inverseA;
+        const Fp8Inverse* inverseB;
         std::int64_t m, n, k;
         float beta;
         bool gradientA; // a is E5M2, else E4M3; b is E4M3
@@ -76,7 +88,7 @@ struct UpdateFp8Scales {
     struct Args {
         float* amax;
         float* scale;
-        float* inverse;
+        Fp8Inverse* inverse;
         float* history;
         const optim::StepState* state;
         std::int64_t count;
@@ -90,7 +102,7 @@ struct SetFp8Scale {
     static constexpr const char* kName = "set_fp8_scale";
     struct Args {
         float* scale;
-        float* inverse;
+        Fp8Inverse* inverse;
         double value;
     };
     static void host(const Args& args);

@@ -215,10 +215,10 @@ template <class T> Status Trainer<T>::fillScales() {
     const kernels::Fp8Scales host = kernels::Fp8Scales::in(values.data(), m_scales.count);
     for (std::int64_t i = 0; i < m_scales.count; ++i) {
         host.scale[i] = first[i % kernels::kFp8Tensors];
-        host.inverse[i] = 1.0F / host.scale[i];
+        host.inverse[i].value = 1.0F / host.scale[i];
     }
     GDT_TRY(m_compute.stream().memcpyAsync(
-        m_scales.amax, values.data(), values.size() * sizeof(float), CopyKind::HostToDevice));
+        m_scales.memory(), values.data(), values.size() * sizeof(float), CopyKind::HostToDevice));
     return m_compute.stream().synchronize();
 }
 

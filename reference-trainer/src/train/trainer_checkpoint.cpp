@@ -42,7 +42,7 @@ template <class T> struct Trainer<T>::Image {
         add(trainer.m_optimizer->secondMoment(), owned * sizeof(Wide));
         add(trainer.m_state, sizeof(optim::StepState));
         if (const std::int64_t scales = kernels::Fp8Scales::floats(trainer.m_scales.count); scales > 0) {
-            add(trainer.m_scales.amax, static_cast<std::size_t>(scales) * sizeof(float));
+            add(trainer.m_scales.memory(), static_cast<std::size_t>(scales) * sizeof(float));
         }
     }
     void add(void* device, std::size_t bytes) { buffers.push_back({device, std::vector<std::byte>(bytes)}); }

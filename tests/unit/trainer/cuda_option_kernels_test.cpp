@@ -106,7 +106,7 @@ protected:
         const std::vector<std::uint8_t> b = bytesOf(n * k, 2, kE4M3);
         const bool narrowed = std::is_same_v<C, BFloat16>;
         const auto count = static_cast<std::size_t>(m * n);
-        const std::vector<float> inverse{0.25F, 8.0F};
+        const std::vector<Fp8Inverse> inverse{{0.25F}, {8.0F}};
         std::vector<float> wanted(count, 3.0F);
         const Values biasValues = rounded<BFloat16>(normals<double>(static_cast<std::size_t>(n), 3));
         GemmFp8<float>::host({a.data(), b.data(), wanted.data(), nullptr, inverse.data(), inverse.data() + 1,
@@ -114,7 +114,7 @@ protected:
         for (std::size_t i = 0; narrowed && i < count; ++i) {
             wanted[i] += static_cast<float>(biasValues[i % static_cast<std::size_t>(n)]);
         }
-        const float* gpuInverse = putRaw(inverse);
+        const Fp8Inverse* gpuInverse = putRaw(inverse);
         C* gpuOut = put<C>(Values(count, 3.0));
         run<GemmFp8<C>>({putRaw(a), putRaw(b), gpuOut, narrowed ? put<BFloat16>(biasValues) : nullptr,
             gpuInverse, gpuInverse + 1, m, n, k, narrowed ? 0.0F : 1.0F, gradient});

@@ -52,8 +52,8 @@ TEST(GemmFp8, MultipliesWhatThePatternsStandFor) {
     for (std::size_t i = 0; i < b.size(); ++i) {
         b[i] = static_cast<std::uint8_t>(encode(static_cast<float>(test::normals(20, 2)[i]), kE4M3, true));
     }
-    const float inverseA = 0.25F;
-    const float inverseB = 8.0F;
+    const Fp8Inverse inverseA{0.25F};
+    const Fp8Inverse inverseB{8.0F};
     std::vector<float> c(kM * kN, 10.0F);
     GemmFp8<float>::host(
         {a.data(), b.data(), c.data(), nullptr, &inverseA, &inverseB, kM, kN, kK, 1.0F, true});
@@ -92,7 +92,7 @@ TEST(UpdateFp8Scales, TakesTheLargestPowerOfTwoThatFitsTheHistory) {
     s.at.scale[1] = 3.0F;
     s.step(1.0F, 0.0F, 1.0F);
     EXPECT_EQ(s.at.scale[0], 256.0F) << "448 / 1 = 448";
-    EXPECT_EQ(s.at.inverse[0], 1.0F / 256.0F);
+    EXPECT_EQ(s.at.inverse[0].value, 1.0F / 256.0F);
     EXPECT_EQ(s.at.scale[1], 3.0F) << "nothing was seen";
     EXPECT_EQ(s.at.scale[2], 32768.0F) << "57344 / 1";
     EXPECT_EQ(s.at.amax[0], 0.0F) << "the next step counts afresh";

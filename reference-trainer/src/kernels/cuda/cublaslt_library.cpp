@@ -38,6 +38,7 @@ CublasLt load() {
     find(library, "cublasLtMatmulPreferenceSetAttribute", lt.preferenceSet, lt.problem);
     find(library, "cublasLtMatmulPreferenceDestroy", lt.preferenceDestroy, lt.problem);
     find(library, "cublasLtMatmulAlgoGetHeuristic", lt.heuristic, lt.problem);
+    find(library, "cublasLtGetStatusName", lt.statusName, lt.problem);
     return lt;
 }
 

@@ -21,6 +21,7 @@ struct CublasLt {
     decltype(&cublasLtMatmulPreferenceSetAttribute) preferenceSet = nullptr;
     decltype(&cublasLtMatmulPreferenceDestroy) preferenceDestroy = nullptr;
     decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+    decltype(&cublasLtGetStatusName) statusName = nullptr;
     /// Empty when all were found, else one sentence.
     std::string problem;
 };

@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kThreads) updateScalesKernel(UpdateFp8Scales::
         return;
     const float largest = i % kFp8Tensors == 2 ? kMostE5M2 : kMostE4M3;
     g.scale[i] = ldexpf(1.0F, min(max(ilogbf(largest / most), -100), 100));
-    g.inverse[i] = 1.0F / g.scale[i];
+    g.inverse[i].value = 1.0F / g.scale[i];
 }
 
 cudaError_t updateScales(const UpdateFp8Scales::Args& g, LaunchContext& context) {
@@ -139,7 +139,7 @@ cudaError_t updateScales(const UpdateFp8Scales::Args& g, LaunchContext& context)
 
 __global__ void setFp8ScaleKernel(SetFp8Scale::Args g) {
     *g.scale = static_cast<float>(g.value);
-    *g.inverse = 1.0F / *g.scale;
+    g.inverse->value = 1.0F / *g.scale;
 }
 
 cudaError_t setFp8Scale(const SetFp8Scale::Args& g, LaunchContext& context) {

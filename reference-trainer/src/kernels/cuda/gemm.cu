@@ -51,8 +51,8 @@ std::uint32_t alignmentOf(const void* pointer) {
 /// Addresses that belong to the description of a product.
 struct Pointers {
     const void* bias = nullptr;
-    const float* scaleFirst = nullptr; ///< 8-bit factors: device memory, what they are multiplied by
-    const float* scaleSecond = nullptr;
+    const Fp8Inverse* scaleFirst = nullptr; ///< 8-bit factors: device memory, what they are multiplied by
+    const Fp8Inverse* scaleSecond = nullptr;
 };
 
 /// Descriptors and algorithm of one shape. Pointers are set anew for each launch, under the lock.
@@ -62,11 +62,24 @@ struct Plan {
     cublasLtMatrixLayout_t second = nullptr;
     cublasLtMatrixLayout_t out = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS; ///< why it is not usable
     bool usable = false;
 };
 
-bool fine(cublasStatus_t status) {
-    return status == CUBLAS_STATUS_SUCCESS;
+// What the library refuses is no failure on the device, so it is told apart from one.
+cudaError_t errorOf(cublasStatus_t status) {
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS: // of a search that found no algorithm
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+        return cudaErrorNotSupported;
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return cudaErrorInvalidValue;
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return cudaErrorMemoryAllocation;
+    default:
+        return cudaErrorLaunchFailure;
+    }
 }
 
 class Products {
@@ -76,14 +89,36 @@ public:
 
 private:
     Plan& planFor(const Shape& shape, const Pointers& pointers, cublasLtHandle_t handle);
-    static bool point(const Shape& shape, const Pointers& pointers, Plan& plan);
-    static bool describe(const Shape& shape, Plan& plan);
-    static bool choose(const Shape& shape, cublasLtHandle_t handle, Plan& plan);
+    bool point(const Shape& shape, const Pointers& pointers, Plan& plan);
+    bool describe(const Shape& shape, Plan& plan);
+    bool choose(const Shape& shape, cublasLtHandle_t handle, Plan& plan);
+    bool fine(cublasStatus_t status);
+    cudaError_t refused(const Shape& shape) const;
 
     std::mutex m_mutex;
     std::map<int, cublasLtHandle_t> m_handles; // by device
     std::map<Shape, Plan> m_plans;
+    cublasStatus_t m_status = CUBLAS_STATUS_SUCCESS; // of the latest call
 };
+
+bool Products::fine(cublasStatus_t status) {
+    m_status = status;
+    return status == CUBLAS_STATUS_SUCCESS;
+}
+
+// CUBLASLT_LOG_LEVEL=2 in the environment lets the library say more.
+cudaError_t Products::refused(const Shape& shape) const {
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        return error;
+    std::fprintf(stderr,
+        "reference-trainer: cuBLASLt: %s for a product of %lld x %lld x %lld, types %d, %d, %d\n",
+        m_status == CUBLAS_STATUS_SUCCESS ? "no algorithm" : cublasLt().statusName(m_status),
+        static_cast<long long>(shape.rows), static_cast<long long>(shape.columns),
+        static_cast<long long>(shape.depth), static_cast<int>(shape.first), static_cast<int>(shape.second),
+        static_cast<int>(shape.output));
+    return errorOf(m_status);
+}
 
 bool Products::describe(const Shape& shape, Plan& plan) {
     const CublasLt& lt = cublasLt();
@@ -153,8 +188,11 @@ Plan& Products::planFor(const Shape& shape, const Pointers& pointers, cublasLtHa
     Plan& plan = entry->second;
     if (isNew)
         plan.usable = describe(shape, plan) && point(shape, pointers, plan) && choose(shape, handle, plan);
+    else if (plan.usable)
+        plan.usable = point(shape, pointers, plan);
     else
-        plan.usable = plan.usable && point(shape, pointers, plan);
+        m_status = plan.status;
+    plan.status = m_status;
     return plan;
 }
 
@@ -177,18 +215,15 @@ cudaError_t Products::run(const Shape& shape, const void* first, const void* sec
         const bool created = fine(lt.create(&handle));
         static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
         if (!created)
-            return cudaErrorNotSupported;
+            return refused(shape);
     }
     Plan& plan = planFor(shape, pointers, handle);
     if (!plan.usable)
-        return cudaErrorNotSupported;
+        return refused(shape);
     const cublasStatus_t status = lt.matmul(handle, plan.operation, alpha, first, plan.first, second,
         plan.second, beta, out, plan.out, out, plan.out, &plan.algorithm, workspace,
         runtime::cuda::Workspace::kBytes, context.stream);
-    if (fine(status))
-        return cudaSuccess;
-    const cudaError_t error = cudaGetLastError();
-    return error != cudaSuccess ? error : cudaErrorLaunchFailure;
+    return fine(status) ? cudaSuccess : refused(shape);
 }
 
 constexpr int kThreads = 256;
