@@ -119,7 +119,7 @@ class FaultCheck(Check):
                   for module, offset in places]
         wanted = [os.path.normpath(re.sub(r" \(discriminator \d+\)", "", place)) for place in wanted]
         serious = [f for f in report["findings"] if f["severity"] in ("warning", "error")]
-        place = (serious[0].get("locations") or [{}])[0]
+        place = ((serious or report["findings"])[0].get("locations") or [{}])[0]
         seen = "%s:%s" % (place.get("file"), place.get("line"))
         return None if seen in wanted else "expected a line of %s, got %s" % (wanted, seen)
 
