@@ -87,6 +87,24 @@ struct Scales {
     }
 };
 
+// cuBLASLt takes the pointer to an inverse only when it is 16-byte aligned, so those of neighbours lie apart.
+TEST(Fp8Scales, FillTheirMemoryWithEveryInverseAligned) {
+    constexpr std::int64_t kCount = 7;
+    const auto floats = static_cast<std::size_t>(Fp8Scales::floats(kCount));
+    std::vector<float> memory(floats);
+    const Fp8Scales all = Fp8Scales::in(memory.data(), kCount);
+    EXPECT_EQ(all.memory(), memory.data());
+    EXPECT_EQ(static_cast<void*>(all.inverse + kCount), all.scale);
+    EXPECT_EQ(all.scale + kCount, all.amax);
+    EXPECT_EQ(all.amax + kCount, all.history);
+    EXPECT_EQ(all.history + kFp8History * kCount, memory.data() + floats);
+    const Fp8Scales some = all.from(3);
+    EXPECT_EQ(some.inverse, all.inverse + 3);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(some.inverse) % 16, 0U);
+    EXPECT_EQ(some.scale, all.scale + 3);
+    EXPECT_EQ(some.history, all.history + 3);
+}
+
 TEST(UpdateFp8Scales, TakesTheLargestPowerOfTwoThatFitsTheHistory) {
     Scales s;
     s.at.scale[1] = 3.0F;
