@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention for bf16 and f16 on the tensor cores of every GPU since Ampere, after FlashAttention-2 (Dao 2023): tiles of queries and keys,
-// softmax as the tiles come, nothing of size seqLen x seqLen. The backward pass has one kernel for keys and
-// values and one for queries, so that no sum needs atomic additions and every run gives the same bits.
+// Attention for bf16 and f16 on the tensor cores of every GPU since Ampere, after FlashAttention-2 (Dao
+// 2023): tiles of queries and keys, softmax as the tiles come, nothing of size seqLen x seqLen. The backward
+// pass has one kernel for keys and values and one for queries, so that no sum needs atomic additions and
+// every run gives the same bits.
 #include "kernels/cuda/attention_mma.cuh"
 
 #include "kernels/cuda/attention_parts.cuh"
@@ -68,8 +69,8 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForw
         multiplyColumns<T, D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
     }
     softmax.finish(g.logSums + view.row, row, g.seqLen, lane);
-    storeRows<RowLayout<D>, D>(out, 1.0F / softmax.total[0], 1.0F / softmax.total[1], tiles.query, warp * 16, g.out + view.out,
-        view.outStep, firstRow + warp * 16, g.seqLen, lane);
+    storeRows<RowLayout<D>, D>(out, 1.0F / softmax.total[0], 1.0F / softmax.total[1], tiles.query, warp * 16,
+        g.out + view.out, view.outStep, firstRow + warp * 16, g.seqLen, lane);
 }
 
 // --- backward --------------------------------------------------------------------------------------------
@@ -219,7 +220,8 @@ __global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBack
 template <class T, int D>
 cudaError_t forwardOf(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
-        return launchRows(forwardKernel<T, D, Keep>, g, keep, kRows, kThreads, sizeof(ForwardTiles<D>), context);
+        return launchRows(
+            forwardKernel<T, D, Keep>, g, keep, kRows, kThreads, sizeof(ForwardTiles<D>), context);
     });
 }
 
@@ -228,11 +230,11 @@ cudaError_t backwardOf(const typename AttentionBackward<T>::Args& g, LaunchConte
     if (const cudaError_t error = launchRowSums<T, D>(g, context); error != cudaSuccess)
         return error;
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
-        const cudaError_t error
-            = launchRows(keyGradient<T, D, Keep>, g, keep, kRows, kThreads, sizeof(BackwardTiles<D>), context);
-        return error == cudaSuccess
-            ? launchRows(queryGradient<T, D, Keep>, g, keep, kRows, kThreads, sizeof(BackwardTiles<D>), context)
-            : error;
+        const cudaError_t error = launchRows(
+            keyGradient<T, D, Keep>, g, keep, kRows, kThreads, sizeof(BackwardTiles<D>), context);
+        return error == cudaSuccess ? launchRows(
+                   queryGradient<T, D, Keep>, g, keep, kRows, kThreads, sizeof(BackwardTiles<D>), context)
+                                    : error;
     });
 }
 

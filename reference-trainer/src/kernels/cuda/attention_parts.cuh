@@ -6,8 +6,8 @@
 #include "kernels/cuda/mma.cuh"
 
 // What both tensor-core forms of attention share: where the matrices lie, and what happens to accumulators
-// between the products. A thread holds two rows, lane / 4 and 8 further, of its warp's 16; of N x 8 columns it holds
-// in `[n]` columns 8 n + 2 (lane % 4) and the next.
+// between the products. A thread holds two rows, lane / 4 and 8 further, of its warp's 16; of N x 8 columns
+// it holds in `[n]` columns 8 n + 2 (lane % 4) and the next.
 namespace gdt::kernels::cuda {
 
 constexpr float kLog2E = 1.4426950408889634F;
@@ -37,8 +37,8 @@ __device__ inline int columnOf(int lane, int n, int e) {
     return n * 8 + (lane % 4) * 2 + (e & 1);
 }
 
-/// Takes from each row what it must not see: keys after the row itself. `row` and `first` are the thread's first
-/// row and the tile's first key.
+/// Takes from each row what it must not see: keys after the row itself. `row` and `first` are the thread's
+/// first row and the tile's first key.
 template <int N>
 __device__ inline void hideLaterKeys(float (&score)[N][4], std::int64_t row, std::int64_t first, int lane) {
     const int visible = static_cast<int>(row - first);
@@ -57,8 +57,8 @@ struct SoftmaxRows {
     float largest[2] = {-INFINITY, -INFINITY};
     float total[2] = {0.0F, 0.0F}; // of this thread's columns
 
-    /// Scores become probabilities relative to the largest so far; `shrink` is what sums over earlier tiles are
-    /// worth now. Every row sees a key of the first tile.
+    /// Scores become probabilities relative to the largest so far; `shrink` is what sums over earlier tiles
+    /// are worth now. Every row sees a key of the first tile.
     template <int N> __device__ void take(float (&score)[N][4], float scale, float (&shrink)[2]) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -152,11 +152,12 @@ template <int N> struct KeptOfKeys {
     }
 };
 
-/// Scores, rows of keys and columns of queries, become probabilities. `logSum` (of a column, to the base 2) is
-/// infinite where there is no query. Queries before a key do not see it; `first` is the tile's first query.
+/// Scores, rows of keys and columns of queries, become probabilities. `logSum` (of a column, to the base 2)
+/// is infinite where there is no query. Queries before a key do not see it; `first` is the tile's first
+/// query.
 template <int N>
-__device__ inline void probabilitiesOfKeys(float (&p)[N][4], float scale, const float* logSum, std::int64_t key,
-    std::int64_t first, bool whole, int lane) {
+__device__ inline void probabilitiesOfKeys(float (&p)[N][4], float scale, const float* logSum,
+    std::int64_t key, std::int64_t first, bool whole, int lane) {
     const int least = static_cast<int>(key - first);
 #pragma unroll
     for (int n = 0; n < N; ++n) {

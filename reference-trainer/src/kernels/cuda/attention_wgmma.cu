@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention for bf16 and f16 on Hopper: the algorithm of attention_mma.cu with the matrix instructions of a
-// warpgroup, after FlashAttention-3 (Shah et al. 2024) as far as products run beside the softmax. Each warpgroup owns
-// 64 rows; those of a block share the tiles of the other side. Compiled for sm_90a alone.
+// warpgroup, after FlashAttention-3 (Shah et al. 2024) as far as products run beside the softmax. Each
+// warpgroup owns 64 rows; those of a block share the tiles of the other side. Compiled for sm_90a alone.
 #include "kernels/cuda/attention_wgmma.cuh"
 
 #include "kernels/cuda/attention_parts.cuh"
@@ -56,11 +56,10 @@ __global__ void __launch_bounds__(Forward<D>::kThreads, Forward<D>::kBlocks)
     // The longest rows first, so that the last blocks to start are short.
     const int seqLen = static_cast<int>(g.seqLen);
     const int firstRow = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Shape::kRows;
-    const int tileCount
-        = (min(firstRow + Shape::kRows, seqLen) + kKeys - 1) / kKeys;
+    const int tileCount = (min(firstRow + Shape::kRows, seqLen) + kKeys - 1) / kKeys;
     const auto copy = [&](unsigned char* to, std::int64_t from, int tile) {
-        copyTile<PanelLayout<kKeys>, kKeys, D, Shape::kThreads>(sharedAddress(to), g.qkv + from,
-            view.rowStep, tile * kKeys, g.seqLen);
+        copyTile<PanelLayout<kKeys>, kKeys, D, Shape::kThreads>(
+            sharedAddress(to), g.qkv + from, view.rowStep, tile * kKeys, g.seqLen);
     };
     float score[kKeys / 8][4];
     float out[D / 8][4] = {};
@@ -69,7 +68,7 @@ __global__ void __launch_bounds__(Forward<D>::kThreads, Forward<D>::kBlocks)
     const float scale = rsqrtf(static_cast<float>(D)) * kLog2E;
     const int row = firstRow + at.tileRow + at.lane / 4;
     // Scores of a tile to probabilities, shrink to what earlier sums are worth.
-    const auto weigh = [&](int tile, float (&shrink)[2]) {
+    const auto weigh = [&](int tile, float(&shrink)[2]) {
         const int first = tile * kKeys;
         if (first + kKeys - 1 > firstRow + at.tileRow)
             hideLaterKeys(score, row, first, at.lane);
@@ -91,8 +90,8 @@ __global__ void __launch_bounds__(Forward<D>::kThreads, Forward<D>::kBlocks)
             copy(tiles.keys[(tile + 1) % 2], view.k, tile + 1);
         copy(tiles.values[tile % 2], view.v, tile);
         commitCopies();
-        wgmma::startRows<T, D, Shape::kRows, kKeys>(score, sharedAddress(tiles.query),
-            at.group * kGroupRows, sharedAddress(tiles.keys[tile % 2]));
+        wgmma::startRows<T, D, Shape::kRows, kKeys>(
+            score, sharedAddress(tiles.query), at.group * kGroupRows, sharedAddress(tiles.keys[tile % 2]));
         if (tile > 0) {
             wgmma::startColumns<T, D, kKeys>(out, share, sharedAddress(tiles.values[(tile + 1) % 2]));
             wgmma::waitForProducts<1>();
@@ -221,10 +220,10 @@ __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
     }
     __syncthreads();
     const int first = firstKey + at.tileRow;
-    storeRows<PanelLayout<Shape::kRows>, D>(dk, scale, scale, tiles.own[0], at.tileRow, g.dqkv + view.k,
-        view.rowStep, first, seqLen, at.lane);
-    storeRows<PanelLayout<Shape::kRows>, D>(dv, 1.0F, 1.0F, tiles.own[1], at.tileRow, g.dqkv + view.v,
-        view.rowStep, first, seqLen, at.lane);
+    storeRows<PanelLayout<Shape::kRows>, D>(
+        dk, scale, scale, tiles.own[0], at.tileRow, g.dqkv + view.k, view.rowStep, first, seqLen, at.lane);
+    storeRows<PanelLayout<Shape::kRows>, D>(
+        dv, 1.0F, 1.0F, tiles.own[1], at.tileRow, g.dqkv + view.v, view.rowStep, first, seqLen, at.lane);
 #endif
 }
 

@@ -3,20 +3,21 @@
 
 #include "kernels/cuda/mma.cuh"
 
-// Matrix products of a warpgroup (four warps) on Hopper (PTX ISA: wgmma.mma_async), for code compiled for sm_90a.
+// Matrix products of a warpgroup (four warps) on Hopper (PTX ISA: wgmma.mma_async), for code compiled for
+// sm_90a.
 //
-// A tile of R rows of D values lies in panels of 64 columns, each R rows of 128 bytes whose 16-byte chunks are
-// permuted by the row: the layout "128-byte swizzle" of the matrix descriptors. Tiles begin at multiples of
-// 1,024 bytes.
+// A tile of R rows of D values lies in panels of 64 columns, each R rows of 128 bytes whose 16-byte chunks
+// are permuted by the row: the layout "128-byte swizzle" of the matrix descriptors. Tiles begin at multiples
+// of 1,024 bytes.
 //
-// The products run beside the threads. Registers that take part are named in `fenceRegisters` before the first
-// product after they changed and after the wait, or the compiler moves their uses across.
+// The products run beside the threads. Registers that take part are named in `fenceRegisters` before the
+// first product after they changed and after the wait, or the compiler moves their uses across.
 namespace gdt::kernels::cuda::wgmma {
 
-constexpr int kRowBytes = 128;   // of a panel
+constexpr int kRowBytes = 128; // of a panel
 constexpr int kGroupBytes = 1024; // eight rows of a panel, the unit of the permutation
 
-template <int R> constexpr int kPanelBytes = R * kRowBytes;
+template <int R> constexpr int kPanelBytes = R* kRowBytes;
 
 template <int R> struct PanelLayout {
     static __device__ std::uint32_t at(std::uint32_t tile, int row, int chunk) {
@@ -26,7 +27,8 @@ template <int R> struct PanelLayout {
     }
 };
 
-/// Of rows whose columns are summed over: groups of eight rows follow each other. Of columns that stay columns
+/// Of rows whose columns are summed over: groups of eight rows follow each other. Of columns that stay
+/// columns
 /// (`panelBytes` apart), with the rows summed over: the same groups, walked along the other side.
 __device__ inline std::uint64_t descriptor(std::uint32_t address, int panelBytes) {
     constexpr std::uint64_t kSwizzle128 = 1ULL << 62;
@@ -58,8 +60,8 @@ template <int N> __device__ inline void fenceRegisters(float (&c)[N][4]) {
     }
 }
 
-// One product of 64 rows, N columns and a depth of 16. The register lists of the instruction cannot be made by
-// templates.
+// One product of 64 rows, N columns and a depth of 16. The register lists of the instruction cannot be made
+// by templates.
 #define GDT_SUMS_4(i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
 #define GDT_SUMS_16(i) GDT_SUMS_4(i), GDT_SUMS_4(i + 1), GDT_SUMS_4(i + 2), GDT_SUMS_4(i + 3)
 #define GDT_SUMS_32 GDT_SUMS_16(0), GDT_SUMS_16(4)
@@ -71,7 +73,7 @@ template <int N> __device__ inline void fenceRegisters(float (&c)[N][4]) {
     GDT_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "   \
                  "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define GDT_PRODUCT(shape, types, names, left, right, add, transposed)                                       \
-    "{\n.reg .pred p;\nsetp.ne.b32 p, " add ", 0;\nwgmma.mma_async.sync.aligned." shape ".f32." types    \
+    "{\n.reg .pred p;\nsetp.ne.b32 p, " add ", 0;\nwgmma.mma_async.sync.aligned." shape ".f32." types        \
     " {" names "}, " left ", " right ", p, 1, 1, " transposed ";\n}\n"
 
 /// c = rows of the left tile times rows of the right tile; added to c when `add`.
@@ -127,11 +129,10 @@ __device__ inline void multiplyRegisters(
 #undef GDT_NAMES_64
 #undef GDT_PRODUCT
 
-/// Starts c = 64 rows of a tile of RL rows, from `leftRow` (a multiple of 64) on, times all N rows of another,
-/// over the D columns, and commits it.
+/// Starts c = 64 rows of a tile of RL rows, from `leftRow` (a multiple of 64) on, times all N rows of
+/// another, over the D columns, and commits it.
 template <class T, int D, int RL, int N>
-__device__ inline void startRows(
-    float (&c)[N / 8][4], std::uint32_t left, int leftRow, std::uint32_t right) {
+__device__ inline void startRows(float (&c)[N / 8][4], std::uint32_t left, int leftRow, std::uint32_t right) {
     fenceRegisters(c);
     beginProducts();
 #pragma unroll
