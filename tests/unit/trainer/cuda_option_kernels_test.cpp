@@ -118,8 +118,10 @@ protected:
         C* gpuOut = put<C>(Values(count, 3.0));
         run<GemmFp8<C>>({putRaw(a), putRaw(b), gpuOut, narrowed ? put<BFloat16>(biasValues) : nullptr,
             gpuInverse, gpuInverse + 1, m, n, k, narrowed ? 0.0F : 1.0F, gradient});
+        // Hopper adds products of 8-bit factors with fewer bits than fp32 has: 1.02e-4 measured at depth
+        // 1024.
         expectClose(get(gpuOut, count), Values(wanted.begin(), wanted.end()),
-            narrowed ? tolerance<BFloat16>() : 1e-4, "product of 8-bit factors");
+            narrowed ? tolerance<BFloat16>() : 3e-4, "product of 8-bit factors");
     }
 };
 
