@@ -9,7 +9,7 @@ CHECKS = [
     Check("kinds_updated", ["{clients}/graph_kinds", "updated"]),
     Check("kinds_conditional", ["{clients}/graph_kinds", "conditional"]),
     Check("other_profiler", ["{clients}/other_profiler"], says="another profiler already uses CUPTI"),
-    Check("trace_liveAllocations", ["{clients}/graph_trace", "liveAllocations"]),
+    Check("trace_liveAllocations", ["{clients}/graph_trace", "liveAllocations"], first="GD405"),
     Check("trace_autoFree", ["{clients}/graph_trace", "autoFree"]),
     Check("trace_toggle", ["{clients}/graph_trace", "toggle"]),
 ]

@@ -62,18 +62,19 @@ TEST(ScalarSeries, SaysNothingOfWordsThatCannotBe) {
 // A graph of two kernels, replayed four times; the second gets a host value as parameter 1.
 class FrozenScalarTest : public testing::Test {
 protected:
-    FrozenScalarTest() {
-        trace.capturedGraph(1, 1000, 2000, {"forward", "adam"}, "step/cycle");
+    explicit FrozenScalarTest(std::string second = "adam")
+        : last(std::move(second)) {
+        trace.capturedGraph(1, 1000, 2000, {"forward", last}, "step/cycle");
         for (int i = 0; i < 4; ++i)
             trace.replay(1, 3000 + 100 * i, 3010 + 100 * i, 3020 + 100 * i, 3080 + 100 * i);
     }
-    void run(int number, std::initializer_list<const char*> kernels, std::int64_t set) {
+    void run(int number, std::initializer_list<std::string> kernels, std::int64_t set) {
         std::int64_t at = 10 * number;
-        for (const std::string kernel : kernels) {
+        for (const std::string& kernel : kernels) {
             ++launches;
             trace.sql("INSERT INTO eager_launch SELECT 1, " + std::to_string(launches) + ", "
                 + std::to_string(at++) + ", 1, 7, n.shape_id, "
-                + (kernel == "adam" ? std::to_string(set) : "NULL")
+                + (kernel == last ? std::to_string(set) : "NULL")
                 + ", NULL FROM graph_node AS n WHERE n.name = '" + kernel
                 + "' AND n.exec_id IS NULL LIMIT 1");
         }
@@ -85,11 +86,19 @@ protected:
     }
     void frozenAt(std::int64_t value) {
         word("node_scalar",
-            trace.number("SELECT node_id FROM graph_node WHERE name = 'adam' AND exec_id IS NULL"), value);
+            trace.number("SELECT node_id FROM graph_node WHERE name = '" + last + "' AND exec_id IS NULL"),
+            value);
     }
 
+    const std::string last; ///< the second kernel's name
     TraceBuilder trace;
     int launches = 0;
+};
+
+class FrozenScalarNcclTest : public FrozenScalarTest {
+protected:
+    FrozenScalarNcclTest()
+        : FrozenScalarTest("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)") { }
 };
 
 TEST_F(FrozenScalarTest, FindsTheStepThatStandsStill) {
@@ -102,6 +111,14 @@ TEST_F(FrozenScalarTest, FindsTheStepThatStandsStill) {
                    "|| replays || ' ' || confidence || ' ' || graph_name FROM frozen_scalar WHERE known"),
         "adam 1 4 of 1, 2, 3 4 high step/cycle");
     EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 1);
+}
+
+TEST_F(FrozenScalarNcclTest, WhatTheLibraryCountsIsNotTheJobs) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"forward", last}, i);
+    frozenAt(4);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar"), 0);
 }
 
 TEST_F(FrozenScalarTest, RunsOfOtherKernelsAreNoReference) {
