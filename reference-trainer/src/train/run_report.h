@@ -46,8 +46,12 @@ public:
     void held(const graphs::GraphKey& key, const std::vector<GraphMemory::Held>& held);
     /// How each step got onto the device, in order; called when it is queued.
     void queued(graphs::RunKind kind);
-    /// The next step, in order, was seen to have finished; called before its record comes.
-    void completed() { m_completed.push_back(std::chrono::steady_clock::now()); }
+    /// The first step was seen to have finished just now; called before its record comes.
+    void firstCompleted() { m_completed.push_back(std::chrono::steady_clock::now()); }
+    /// The next step, in order, has finished, so long after the one before; likewise.
+    void completed(std::chrono::nanoseconds sinceLast) {
+        m_completed.push_back(m_completed.back() + sinceLast);
+    }
     /// Steps that were queued and not yet seen to finish.
     [[nodiscard]] std::int64_t inFlight() const {
         return static_cast<std::int64_t>(m_kinds.size()) - static_cast<std::int64_t>(m_completed.size());

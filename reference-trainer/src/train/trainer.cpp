@@ -365,7 +365,7 @@ template <class T> Status Trainer<T>::setUp() {
     m_reader = std::make_unique<StepReader>(m_device, m_state);
     GDT_TRY(m_reader->open());
     for (runtime::Event& event : m_stepDone) {
-        GDT_TRY(runtime::Event::create(m_device, event, runtime::EventFlags::DisableTiming));
+        GDT_TRY(runtime::Event::create(m_device, event));
     }
     GDT_TRY(openFaults());
     GDT_TRY(openModelledPeers());
@@ -407,7 +407,7 @@ template <class T> Status Trainer<T>::step(std::int64_t step) {
     const MarkedRange range("graphdoctor.step", step);
     GDT_TRY(waitForPace(step));
     GDT_TRY(issueStep(step));
-    GDT_TRY(m_compute.stream().record(m_stepDone[step % kRunAhead]));
+    GDT_TRY(m_compute.stream().record(m_stepDone[step % kStepEvents]));
     return readBack(step);
 }
 
@@ -415,8 +415,21 @@ template <class T> Status Trainer<T>::waitForPace(std::int64_t step) {
     if (step - m_firstStep < kRunAhead) {
         return Status::Success;
     }
-    GDT_TRY(m_stepDone[step % kRunAhead].synchronize());
-    m_report.completed();
+    return stepFinished(step - kRunAhead);
+}
+
+// The host may see the end of a step late, when it is held up in a launch: how long a step took says the
+// device.
+template <class T> Status Trainer<T>::stepFinished(std::int64_t step) {
+    const runtime::Event& done = m_stepDone[step % kStepEvents];
+    GDT_TRY(done.synchronize());
+    if (step == m_firstStep) {
+        m_report.firstCompleted();
+        return Status::Success;
+    }
+    std::int64_t ns = 0;
+    GDT_TRY(runtime::Event::elapsedNs(m_stepDone[(step - 1) % kStepEvents], done, &ns));
+    m_report.completed(std::chrono::nanoseconds(ns));
     return Status::Success;
 }
 
@@ -467,8 +480,7 @@ template <class T> Status Trainer<T>::readBack(std::int64_t step) {
 
 template <class T> Status Trainer<T>::finish() {
     while (m_report.inFlight() > 0) { // m_unread steps were queued
-        GDT_TRY(m_stepDone[(m_unread - m_report.inFlight()) % kRunAhead].synchronize());
-        m_report.completed();
+        GDT_TRY(stepFinished(m_unread - m_report.inFlight()));
     }
     while (m_reader->underWay() > 0) {
         GDT_TRY(drainOne());

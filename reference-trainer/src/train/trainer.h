@@ -71,6 +71,7 @@ private:
     runtime::Status runRegion(const graphs::GraphKey& key, graphs::Region& region, bool graph);
     runtime::Status issueStep(std::int64_t step);
     runtime::Status waitForPace(std::int64_t step);
+    runtime::Status stepFinished(std::int64_t step);
     runtime::Status readBack(std::int64_t step);
     runtime::Status drainOne();
     runtime::Status finish();
@@ -113,7 +114,10 @@ private:
     std::unique_ptr<FullRegion<T>> m_full;
     std::unique_ptr<StepReader> m_reader;
     std::unique_ptr<faults::FaultEnvironment> m_environment;
-    runtime::Event m_stepDone[kRunAhead]; // of step % kRunAhead
+    // Of step % kStepEvents: those of the steps under way and of the one before them, whose time the next
+    // needs.
+    static constexpr std::int64_t kStepEvents = kRunAhead + 1;
+    runtime::Event m_stepDone[kStepEvents];
     std::int64_t m_unread = 0; // first step not yet requested from the reader
     std::vector<optim::StepRecord> m_records;
     std::vector<Wide> m_parameters;
