@@ -175,7 +175,7 @@ private:
 };
 
 // Every second step is captured again, into a buffer of its own; what was captured before, executable and
-// buffer, stays. Harmless: once, and the buffer goes with the executable.
+// buffer, stays. Harmless: once, into the buffer that is there, and the executable before goes.
 class GraphLeak final : public Fault {
 public:
     using Fault::Fault;
@@ -188,7 +188,7 @@ public:
 
     [[gnu::noinline]] std::optional<Status> beginCapture(
         Scope scope, runtime::Stream&, CaptureMode) override {
-        if (scope == Scope::Optimizer) {
+        if (scope == Scope::Optimizer || (harmless() && m_buffer != nullptr)) {
             return std::nullopt;
         }
         const Status allocated
@@ -202,12 +202,7 @@ public:
     }
 
     bool discard(Scope scope, runtime::GraphExec& exec) override {
-        if (scope == Scope::Optimizer) {
-            return false;
-        }
-        if (harmless()) {
-            static_cast<void>(env().device.release(m_buffer)); // waits for the last replay
-            m_buffer = nullptr;
+        if (scope == Scope::Optimizer || harmless()) {
             return false;
         }
         m_kept.push_back(std::move(exec));
