@@ -4,6 +4,7 @@
 #include "analyzer/facts/stats.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +36,7 @@ struct Stall {
     bool known = true;
 
     bool isSend() const { return name == "Send"; }
+    bool isPointToPoint() const { return isSend() || name == "Recv"; }
 };
 
 const Comm* commOf(const ProcessData& process, std::int64_t hash) {
@@ -167,6 +169,91 @@ void addFailed(const RawData& raw, const ProcessData& process, std::vector<Stall
     stalls.push_back(std::move(stall));
 }
 
+// --- communication on a device that does not end ---
+
+// As a runtime's own kernels are called: all_reduce becomes AllReduce.
+std::string titleOf(std::string_view kind) {
+    std::string title;
+    bool begins = true;
+    for (const char letter : kind) {
+        if (letter != '_')
+            title
+                += begins && letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+        begins = letter == '_';
+    }
+    return title;
+}
+
+// Eager calls behind which their stream did nothing more: a stream works in order, and every later call of
+// the process has a higher correlation. Of each stream the first; the others only queue behind it.
+class PendingCalls {
+public:
+    explicit PendingCalls(const ProcessData& process)
+        : m_process(process) {
+        for (const DeviceOp& op : process.ops)
+            see(op.streamId, op.deviceId, op.correlation);
+        for (const Replay& replay : process.replays) {
+            if (replay.measured)
+                see(replay.streamId, replay.deviceId, replay.correlation);
+        }
+        for (const ApiCall& call : process.calls) {
+            if (call.correlation != 0)
+                m_calls[call.threadId].emplace_back(call.startNs, call.correlation);
+        }
+        for (auto& [thread, calls] : m_calls)
+            std::sort(calls.begin(), calls.end());
+    }
+
+    void addTo(std::vector<Stall>& stalls) const {
+        std::map<std::int64_t, const CommOp*> first; // by stream
+        for (const CommOp& op : m_process.commOps) {
+            const Comm* comm = commOf(m_process, op.commHash);
+            const auto last = m_lastDone.find(op.streamId);
+            if (op.captureId != 0 || comm == nullptr || comm->nranks < 2 || op.messageBytes == 0
+                || last == m_lastDone.end() || last->second.correlation >= correlationBefore(op))
+                continue;
+            const CommOp*& kept = first[op.streamId];
+            if (kept == nullptr || op.timeNs < kept->timeNs)
+                kept = &op;
+        }
+        const std::int64_t limitNs = m_process.endedClosed ? kPatienceNs : kKilledPatienceNs;
+        for (const auto& [stream, op] : first) {
+            if (m_process.endNs - op->timeNs < limitNs)
+                continue;
+            const bool toOne = op->kind == "send" || op->kind == "recv";
+            stalls.push_back(
+                {&m_process, m_lastDone.at(stream).deviceId, nullptr, titleOf(op->kind), op->commHash,
+                    toOne ? op->peer : -1, "never", 0, op->timeNs, m_process.endNs, limitNs, op->threadId,
+                    op->stackId, m_process.complete("eager_kernel_activity", op->timeNs, m_process.endNs)});
+        }
+    }
+
+private:
+    struct Last {
+        std::int64_t correlation = 0; // the highest of what ended there
+        std::int64_t deviceId = 0;
+    };
+
+    void see(std::int64_t stream, std::int64_t deviceId, std::int64_t correlation) {
+        Last& last = m_lastDone[stream];
+        last = {std::max(last.correlation, correlation), deviceId};
+    }
+    // Of the thread's latest call before the operation; 0 when there is none.
+    std::int64_t correlationBefore(const CommOp& op) const {
+        const auto calls = m_calls.find(op.threadId);
+        if (calls == m_calls.end())
+            return 0;
+        const auto after = std::upper_bound(
+            calls->second.begin(), calls->second.end(), std::pair(op.timeNs, std::int64_t{INT64_MAX}));
+        return after == calls->second.begin() ? 0 : std::prev(after)->second;
+    }
+
+    const ProcessData& m_process;
+    std::map<std::int64_t, Last> m_lastDone; // by stream
+    std::map<std::int32_t, std::vector<std::pair<std::int64_t, std::int64_t>>>
+        m_calls; // thread -> start, correlation
+};
+
 // --- what the ranks of a communicator say together ---
 
 class Ranks {
@@ -198,13 +285,14 @@ public:
         return orNull(text);
     }
 
-    // Every rank from here on waits in a send to the next one, and the last of them to the first.
+    // Every rank from here on waits in a send to the next one (or a receive from it), and the last of them
+    // for the first.
     bool isCycle(const Stall& stall) const {
         const auto ranks = m_ranks.find(stall.commHash);
         const Stall* at = &stall;
         for (std::size_t hops = 0; ranks != m_ranks.end() && hops <= ranks->second.size(); ++hops) {
-            const auto next = at->isSend() ? ranks->second.find(at->peer) : ranks->second.end();
-            if (next == ranks->second.end())
+            const auto next = at->isPointToPoint() ? ranks->second.find(at->peer) : ranks->second.end();
+            if (next == ranks->second.end() || next->second->name != stall.name)
                 return false;
             if (next->second->process == stall.process)
                 return true;
@@ -240,6 +328,8 @@ Result<void> buildStall(FactContext& context) {
     for (const ProcessData& process : context.raw.processes) {
         ReplayStalls(process).addTo(stalls);
         addFailed(context.raw, process, stalls);
+        if (process.isCuda)
+            PendingCalls(process).addTo(stalls);
     }
     const Ranks ranks(stalls);
     GD_TRY_ASSIGN(auto insert,

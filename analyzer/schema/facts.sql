@@ -589,7 +589,7 @@ CREATE TABLE stall (
   end_ns INTEGER NOT NULL, -- ended, or the process did
   limit_ns INTEGER NOT NULL, -- longer counts as stalled
   others TEXT, -- what the other ranks were doing meanwhile, for people; NULL: they are not in the trace
-  cycle INTEGER NOT NULL, -- 1: every rank of the cycle waits in a send to the next one, none receives
+  cycle INTEGER NOT NULL, -- 1: every rank of the cycle waits in a send to the next one, or all in a receive from it
   step INTEGER, -- step
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- where it was launched

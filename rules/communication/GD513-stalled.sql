@@ -27,7 +27,9 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.step, s.thread_id, s.stack_id,
     WHEN 'late' THEN printf('took %.1f s', (s.end_ns - s.start_ns) / 1e9)
     ELSE printf('could not complete and ended with %s after %.3f s',
       COALESCE(s.error, 'an error'), (s.end_ns - s.start_ns) / 1e9) END AS outcome,
-  CASE WHEN s.cycle THEN ': every rank sends, none receives' ELSE '' END AS cycle,
+  CASE WHEN NOT s.cycle THEN ''
+    WHEN s.name = 'Recv' THEN ': every rank receives, none sends'
+    ELSE ': every rank sends, none receives' END AS cycle,
   COALESCE('; ' || s.others, '; what the other ranks did is not in this trace') AS others,
   'communicator' AS ev1_label, printf('0x%x', s.comm_hash) AS ev1_value,
   'ranks' AS ev2_label, s.nranks AS ev2_value,
@@ -48,6 +50,10 @@ VALUES (1, 'comm', 'Send', 171, 2, 0, 1, 'failed', 'E719', 1000000, 4000000, 'ra
 -- expect: Send of rank 0 to rank 1 could not complete and ended with E719 after 0.003 s: every rank sends, none receives; rank 1 in Send to rank 0 | root_id=171 stack_id=8
 -- expect: Recv of rank 1 from rank 0 could not complete and ended with an error after 0.003 s; what the other ranks did is not in this trace
 -- expect: AllReduce of rank 1 could not complete and ended with E719 after 0.003 s; rank 0 in Send to rank 1
+-- test: fires for an eager receive that its process did not see the end of
+INSERT INTO stall (process_id, kind, name, comm_hash, nranks, rank, peer, outcome, start_ns, end_ns, limit_ns, others, cycle)
+VALUES (1, 'comm', 'Recv', 171, 2, 0, 1, 'never', 1000000000, 11000000000, 2000000000, 'rank 1 in Recv from rank 0', 1);
+-- expect: Recv of rank 0 from rank 1 was not over after 10.0 s, when the process ended: every rank receives, none sends; rank 1 in Recv from rank 0 | ev3_value=2000000000
 -- test: fires for replays that never ended or took too long
 INSERT INTO stall (process_id, kind, exec_id, name, outcome, start_ns, end_ns, limit_ns)
 VALUES (1, 'replay', 5, 'cycle', 'never', 1000000000, 61000000000, 30000000000),

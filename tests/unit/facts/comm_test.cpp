@@ -322,6 +322,72 @@ TEST_F(StallTest, SendsThatWaitForEachOther) {
     EXPECT_EQ(trace.text("SELECT error FROM stall"), "CUDA_ERROR_LAUNCH_FAILED");
 }
 
+// Two ranks on devices whose processes end some seconds after an eager receive.
+class PendingCallTest : public testing::Test {
+protected:
+    static constexpr std::int64_t kSecond = 1'000'000'000;
+
+    explicit PendingCallTest(std::int64_t endNs = 100 * kSecond)
+        : trace(endNs) {
+        for (int rank = 0; rank < 2; ++rank) {
+            if (rank > 0)
+                trace.process(rank + 1);
+            trace.comm(kComm, 2, 5);
+            trace.kernel("gemm", 500, 900, {.correlation = 40});
+            trace.call(1, GD_API_EVENT_RECORD, 1000, 1010, {.correlation = 50});
+            receive(rank, 88 * kSecond);
+            receive(rank, 89 * kSecond); // queues behind it
+        }
+        trace.sql("UPDATE process SET ended = 'unknown', exit_status = NULL");
+    }
+    void receive(int rank, std::int64_t atNs) {
+        const std::int64_t op = trace.commOp(kComm, "recv", 64, atNs);
+        trace.sql(
+            "UPDATE nccl_op SET peer = " + std::to_string(1 - rank) + " WHERE op_id = " + std::to_string(op));
+    }
+    std::string found() {
+        build(trace);
+        return trace.text(
+            "SELECT COALESCE((SELECT group_concat(kind || ' ' || name || ' ' || rank || '-' || peer "
+            "|| ' ' || cycle || ' ' || outcome || ' ' || ((end_ns - start_ns) / 1000000000) || ' ' || "
+            "others) FROM (SELECT * FROM stall WHERE known ORDER BY rank)), 'none')");
+    }
+
+    TraceBuilder trace;
+};
+
+TEST_F(PendingCallTest, AReceiveBehindWhichItsStreamDidNothing) {
+    EXPECT_EQ(found(),
+        "comm Recv 0-1 1 never 12 rank 1 in Recv from rank 0,comm Recv 1-0 1 never 12 rank 0 in Recv from "
+        "rank 1");
+}
+
+TEST_F(PendingCallTest, WhatTheStreamDidLaterMeansThatItEnded) {
+    trace.kernel("ncclDevKernel_SendRecv", 90 * kSecond, 91 * kSecond, {.correlation = 60}); // of rank 1
+    trace.sql("UPDATE nccl_op SET kind = 'send', peer = 1 WHERE process_id = 1");
+    EXPECT_EQ(found(), "NULL") << "rank 0 waits, and nobody knows what for";
+    EXPECT_EQ(trace.number("SELECT count(*) FROM stall"), 1);
+    EXPECT_EQ(trace.text("SELECT name FROM stall"), "Send");
+    EXPECT_TRUE(trace.isNull("SELECT others FROM stall"));
+}
+
+TEST_F(PendingCallTest, WithoutEagerKernelsItIsNotKnown) {
+    trace.coverage("eager_kernel_activity", "partial");
+    EXPECT_EQ(trace.number("SELECT count(*) FROM process"), 2);
+    found();
+    EXPECT_EQ(trace.number("SELECT count(*) FROM stall WHERE known AND process_id = 2"), 0);
+}
+
+class SoonEndedCallTest : public PendingCallTest {
+protected:
+    SoonEndedCallTest()
+        : PendingCallTest(89 * kSecond + kSecond / 2) { }
+};
+
+TEST_F(SoonEndedCallTest, RecordsOfTheLastSecondsMayBeMissing) {
+    EXPECT_EQ(found(), "none");
+}
+
 class CommCostTest : public testing::Test {
 protected:
     // Steps of 10 ms; in step i of each process the collective takes commMs[i].
