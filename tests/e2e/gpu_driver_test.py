@@ -107,12 +107,34 @@ class DriverTest(unittest.TestCase):
         from gpu_suite.trainer import Kernels
         program = self.work / "tests" / "trainer_cuda_kernels_test"
         program.parent.mkdir()
-        for lines, fine in ((["[  PASSED  ] 3 tests."], True), (["[  SKIPPED ] Fp8.Rounds (0 ms)", "[  PASSED  ] 2 tests."], False),
-                            (["[  PASSED  ] 0 tests."], False), ([], False)):
-            program.write_text("#!/bin/sh\n" + "".join("echo '%s'\n" % line for line in lines))
+        names = ["Fp8.", "  Rounds", "  Multiplies"]
+        rounds, multiplies = "[ RUN      ] Fp8.Rounds", "[ RUN      ] Fp8.Multiplies"
+        passed = ["[       OK ] Fp8.Rounds (0 ms)", "[       OK ] Fp8.Multiplies (0 ms)"]
+        for listed, lines, fine in ((names, [rounds, passed[0], multiplies, passed[1]], True),
+                                    (names, [rounds, "[  SKIPPED ] Fp8.Rounds (0 ms)", multiplies, passed[1]], False),
+                                    (names, [rounds, "[  FAILED  ] Fp8.Rounds (0 ms)", multiplies, passed[1]], False),
+                                    (names, ["[  PASSED  ] 0 tests."], False), ([], [], False)):
+            program.write_text("#!/bin/sh\ncase $1 in --gtest_list_tests)\n%s;; *)\n%s;; esac\n" % tuple(
+                "".join("echo '%s'\n" % line for line in said) for said in (listed, lines)))
             program.chmod(0o700)
             wrong = Kernels().run(self.runner)
             self.assertEqual(wrong is None, fine, "%s: %s" % (lines, wrong))
+
+    def test_a_kernel_test_that_takes_its_program_along_hides_no_other(self):
+        from gpu_suite.trainer import Kernels
+        program = self.work / "tests" / "trainer_cuda_kernels_test"
+        program.parent.mkdir()
+        program.write_text("""#!/bin/sh
+case $1 in
+--gtest_list_tests) echo Fp8.; echo '  Rounds'; echo '  Multiplies';;
+*Rounds*) echo '[ RUN      ] Fp8.Rounds'; kill -ABRT $$;;
+*) echo '[ RUN      ] Fp8.Multiplies'; echo '[       OK ] Fp8.Multiplies (0 ms)';;
+esac
+""")
+        program.chmod(0o700)
+        wrong = Kernels().run(self.runner)
+        self.assertIn("Fp8.Rounds", wrong)
+        self.assertNotIn("Multiplies", wrong)
 
     def test_every_client_that_a_check_names_is_built_or_a_script(self):
         built = set()
