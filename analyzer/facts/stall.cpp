@@ -197,6 +197,8 @@ public:
                 see(replay.streamId, replay.deviceId, replay.correlation);
         }
         for (const ApiCall& call : process.calls) {
+            if (call.streamId != 0)
+                see(call.streamId, call.deviceId, 0); // a stream that is known by this number
             if (call.correlation != 0)
                 m_calls[call.threadId].emplace_back(call.startNs, call.correlation);
         }
@@ -230,13 +232,14 @@ public:
 
 private:
     struct Last {
-        std::int64_t correlation = 0; // the highest of what ended there
+        std::int64_t correlation = 0; // the highest of what ended there, 0 nothing did
         std::int64_t deviceId = 0;
     };
 
     void see(std::int64_t stream, std::int64_t deviceId, std::int64_t correlation) {
         Last& last = m_lastDone[stream];
-        last = {std::max(last.correlation, correlation), deviceId};
+        last.correlation = std::max(last.correlation, correlation);
+        last.deviceId = deviceId >= 0 ? deviceId : last.deviceId;
     }
     // Of the thread's latest call before the operation; 0 when there is none.
     std::int64_t correlationBefore(const CommOp& op) const {
