@@ -329,9 +329,10 @@ Result<void> write(Statement& insert, const RawData& raw, const Ranks& ranks, co
 Result<void> buildStall(FactContext& context) {
     std::vector<Stall> stalls;
     for (const ProcessData& process : context.raw.processes) {
+        const std::size_t before = stalls.size();
         ReplayStalls(process).addTo(stalls);
         addFailed(context.raw, process, stalls);
-        if (process.isCuda)
+        if (stalls.size() == before) // else they may only queue behind that
             PendingCalls(process).addTo(stalls);
     }
     const Ranks ranks(stalls);
