@@ -183,8 +183,8 @@ TEST_F(StepTimesTest, TheHostTellsBothSidesWhereOneLacksDeviceWork) {
 
 TEST_F(StepTimesTest, StepsAroundAReplayWithoutDeviceTimesAreLeftOut) {
     record(base, {.steps = 20, .hasEagerWork = false});
-    // The replay of step 10 was not measured: neither its own end is known, nor how long it went on in step 11,
-    // nor so where step 12 began.
+    // The replay of step 10 was not measured: neither its own end is known, nor how long it went on in step
+    // 11, nor so where step 12 began.
     base.sql("UPDATE replay SET start_ns = NULL, end_ns = NULL, detail = 'launch_only' WHERE replay_id = "
              "(SELECT replay_id FROM replay ORDER BY launch_start_ns LIMIT 1 OFFSET 10)");
     build(base);
