@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small model under DDP or FSDP whose forward and backward are captured and replayed.
 
-usage (below torchrun): captured_step.py ddp|fsdp
+usage (below torchrun): captured_step.py ddp|fsdp [WIDTH ROWS]
 DDP captures the whole step with its all-reduces, after the eleven eager steps that it wants; FSDP shards its parameters, and
 what is captured there is a block of its own between eager steps. Rank 0 prints the losses' sign of life; status 0 when all
 ranks computed finite losses. Graphs go before the communicator.
@@ -13,9 +13,11 @@ import torch
 import torch.distributed as dist
 
 STEPS, WARMUP = 40, 11
+# Large enough by default that a device has more to do in a step than its host.
+WIDTH, ROWS = map(int, sys.argv[2:4] or (4096, 2048))
 
 
-def model(width=512, depth=4):
+def model(width=WIDTH, depth=4):
     torch.manual_seed(1)
     layers = []
     for _ in range(depth):
@@ -56,7 +58,7 @@ def ddp(inputs):
 def fsdp(inputs):
     from torch.distributed.fsdp import FullyShardedDataParallel
 
-    head = torch.nn.Linear(512, 512).cuda()
+    head = torch.nn.Linear(WIDTH, WIDTH).cuda()
     net = FullyShardedDataParallel(model(), use_orig_params=True)
     stream = torch.cuda.Stream()
     features = torch.zeros_like(inputs)
@@ -85,7 +87,7 @@ def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
     torch.manual_seed(2)
-    inputs = torch.randn(64, 512, device="cuda")
+    inputs = torch.randn(ROWS, WIDTH, device="cuda")
     torch.cuda.synchronize()  # other streams read them
     value = {"ddp": ddp, "fsdp": fsdp}[sys.argv[1]](inputs)
     finite = value == value and abs(value) < 1e9

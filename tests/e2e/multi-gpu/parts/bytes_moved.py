@@ -38,7 +38,7 @@ def expected(rank, tp, cp, pp):
     neighbours = (0 if first else 1) + (0 if last else 1)
     add(pp, MICRO * 2 * neighbours * stream, MICRO * 2 * neighbours)
     if first or last:
-        add(pp, table * ELEMENT, 1)  # tied embedding
+        add(min(pp, 2), table * ELEMENT, 1)  # tied embedding of the first and the last stage
     add(tp * pp, 8, 1)  # norm of the gradients, a sum in fp64
     add(cp * pp, 8, 1)  # loss, likewise
     return sorted(traffic)

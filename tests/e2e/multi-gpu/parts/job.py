@@ -13,19 +13,22 @@ LAYOUTS = {
     "tp2": (2, ["--tp", "2"]),
     "pp2": (2, ["--pp", "2"]),
     "cp2": (2, ["--cp", "2"]),
+    "tp4": (4, ["--tp", "4"]),
+    "pp4": (4, ["--pp", "4"]),
     "tp2-pp2": (4, ["--tp", "2", "--pp", "2"]),
     "tp2-cp2-pp2": (8, ["--tp", "2", "--cp", "2", "--pp", "2"]),
 }
 
 
 class Job:
-    def __init__(self, runner, gpus, rehearse, budget):
+    def __init__(self, runner, gpus, rehearse, budget, chosen=tuple(LAYOUTS)):
         self.runner, self.gpus, self.rehearse = runner, gpus, rehearse
         self.start = time.monotonic()
         self.end = self.start + budget
         self.part_end = self.end
         self.backend = "host" if rehearse else "cuda"
         self.spools = []  # folders worth keeping
+        self.chosen = chosen  # names of LAYOUTS
 
     def begin(self, seconds):
         self.part_end = min(self.end, time.monotonic() + seconds)
@@ -36,7 +39,14 @@ class Job:
 
     def layouts(self):
         # The rehearsal runs them all: its ranks are processes of one machine.
-        return {name: options for name, (ranks, options) in LAYOUTS.items() if self.rehearse or ranks <= self.gpus}
+        return {name: options for name, (ranks, options) in LAYOUTS.items()
+                if name in self.chosen and (self.rehearse or ranks <= self.gpus)}
+
+    def left_of(self, row):
+        """Files that a row's runs left: trace, report, output; the name of a run holds that of its row."""
+        words = [row["name"], "%s-%s" % (row["part"], row["name"])]
+        return [path for word in words for end in (".gdt", ".json", ".out", ".err")
+                for path in [self.runner.work / (word + end)] if path.is_file()]
 
     def trainer(self, *options):
         return self.runner.command([TRAINER, "--backend", self.backend, *options])
