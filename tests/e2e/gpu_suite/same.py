@@ -83,6 +83,9 @@ def script(name, *words):
 
 
 CHECKS = [
+    # Many short jobs: with kinds of activity that were switched after the first replays, 4 of 541 died in a launch.
+    Same("trainer", ["{build}/bin/reference-trainer", "--backend", "cuda", "--steps", "60", "--quiet"], runs=360, toggle_ms=0,
+         parallel=8),
     Same("capture_errors", ["{clients}/capture_errors", "all"]),
     Same("graph_life", ["{clients}/graph_life"]),
     Same("graph_kinds", ["{clients}/graph_kinds", "all"]),
@@ -94,9 +97,6 @@ CHECKS = [
     Same("killed", ["{clients}/load", "ends", "KILL", "0.4", "{{file}}"], runs=36),
     Same("aborted", ["{clients}/load", "ends", "ABORT", "0.4", "{{file}}"], runs=36),
     Same("exited", ["{clients}/load", "ends", "EXIT", "0.4", "{{file}}"], runs=36),
-    # Many short jobs: with kinds of activity that were switched after the first replays, 4 of 541 died in a launch.
-    Same("trainer", ["{build}/bin/reference-trainer", "--backend", "cuda", "--steps", "60", "--quiet"], runs=360, toggle_ms=0,
-         parallel=8),
     # Host nodes and two processes on one GPU: one rank in twenty-four once died in a launch.
     Same("nccl_pairs", ["python3", "{scripts}/nccl_pair.py"], runs=16, toggle_ms=0, parallel=8),
     Same("nccl_pairs_toggled", ["python3", "{scripts}/nccl_pair.py"], runs=8, parallel=8),
