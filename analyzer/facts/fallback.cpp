@@ -161,22 +161,38 @@ private:
             }
         }
         std::vector<std::int64_t> eagerRuns(m_steps.size());
-        std::optional<std::int64_t> always; // eager runs of every step that also replays: meant to be so
         for (std::size_t i = 0; i < m_steps.size(); ++i) {
             eagerRuns[i] = copiesIn(rest[i], region.names);
             takeCopies(rest[i], region.names, eagerRuns[i]);
-            if (graphRuns[i] > 0 && m_process.steps[i].steady())
-                always = std::min(always.value_or(eagerRuns[i]), eagerRuns[i]);
         }
+        const std::int64_t meant = meantEagerRuns(graphRuns, eagerRuns);
         for (std::size_t i = 0; i < m_steps.size(); ++i) {
             if (!counts(region, i))
                 continue;
             found.graphRuns += graphRuns[i];
-            const std::int64_t runs = std::max<std::int64_t>(0, eagerRuns[i] - always.value_or(0));
+            const std::int64_t runs = std::max<std::int64_t>(0, eagerRuns[i] - meant);
             if (runs > 0 && !isWarmupOfLater(region, i))
                 addRun(region, i, runs, found);
         }
         return found;
+    }
+
+    // Eager runs of a steady step that also replays the region as often as such steps do: other code of the same
+    // kernels, a layer of a model of which another layer is captured. The median, because the first and the last step can be cut.
+    std::int64_t meantEagerRuns(
+        const std::vector<std::int64_t>& graphRuns, const std::vector<std::int64_t>& eagerRuns) const {
+        std::vector<std::int64_t> replays;
+        for (std::size_t i = 0; i < m_steps.size(); ++i) {
+            if (graphRuns[i] > 0 && m_process.steps[i].steady())
+                replays.push_back(graphRuns[i]);
+        }
+        const double usual = percentile(replays, 90).value_or(0);
+        std::vector<std::int64_t> beside;
+        for (std::size_t i = 0; i < m_steps.size(); ++i) {
+            if (graphRuns[i] > 0 && static_cast<double>(graphRuns[i]) >= usual && m_process.steps[i].steady())
+                beside.push_back(eagerRuns[i]);
+        }
+        return static_cast<std::int64_t>(percentile(beside, 50).value_or(0));
     }
 
     // Steady state, or after the region has a graph or failed to get one.

@@ -89,6 +89,7 @@ public:
             if (replay.measured)
                 lastMeasured[replay.streamId] = &replay;
         }
+        std::map<const Exec*, std::int64_t> usualNs;
         std::set<std::int64_t> stuck; // streams: what follows only queues behind the first
         for (const Replay& replay : m_process.replays) {
             const Exec* exec = m_process.exec(replay.execId);
@@ -99,10 +100,15 @@ public:
                 = last != lastMeasured.end() && last->second->launchStartNs > replay.launchStartNs;
             const std::int64_t least
                 = replay.measured || m_process.endedClosed ? kPatienceNs : kKilledPatienceNs;
-            const std::int64_t limitNs = std::max(least, 20 * medianReplayNs(m_process, *exec));
             const std::int64_t startNs = replay.measured ? replay.startNs : replay.launchStartNs;
             const std::int64_t endNs = replay.measured ? replay.endNs : m_process.endNs;
-            if (endNs - startNs < limitNs || (!replay.measured && followed))
+            if (endNs - startNs < least || (!replay.measured && followed))
+                continue;
+            const auto [usual, isNew] = usualNs.try_emplace(exec, 0);
+            if (isNew) // of all replays of it: once
+                usual->second = medianReplayNs(m_process, *exec);
+            const std::int64_t limitNs = std::max(least, 20 * usual->second);
+            if (endNs - startNs < limitNs)
                 continue;
             stuck.insert(replay.streamId);
             const Graph* graph = m_process.templateOf(*exec);

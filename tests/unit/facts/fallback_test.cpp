@@ -151,6 +151,27 @@ TEST_F(FallbackTest, EagerRunsOfEveryStepAreMeant) {
     EXPECT_EQ(trace.number("SELECT COUNT(*) FROM fallback"), 0);
 }
 
+// A layer is captured, its twin is not, and the last step ends before the twin's turn: as in a sharded model with one
+// block of its own in a graph.
+TEST_F(FallbackTest, EagerRunsOfEveryStepAreMeantAlsoWhenTheLastStepIsCut) {
+    addGraphs();
+    addRuns([](int) { return 0; }, false);
+    for (int i = 0; i < 19; ++i)
+        runEagerly((i + 1) * 10 * kMs + 7 * kMs, 1);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM fallback"), 0);
+}
+
+TEST_F(FallbackTest, FallbacksBesideEagerRunsThatAreMeant) {
+    addGraphs();
+    addRuns([](int i) { return i % 4 == 3 ? 5 : 0; });
+    for (int i = 0; i < 19; ++i)
+        runEagerly((i + 1) * 10 * kMs + 7 * kMs, 1);
+    build(trace);
+    EXPECT_EQ(number("eager_runs"), 4) << "the last of five has no twin beside it";
+    EXPECT_EQ(number("graph_runs"), 15);
+}
+
 TEST_F(FallbackTest, OtherKernelsAreNoFallback) {
     addGraphs();
     addRuns([](int) { return 0; });
