@@ -109,7 +109,7 @@ Aftermath aftermathOf(const ProcessData& process, const Comm& comm, const std::s
             continue;
         after.first = &replay;
         const Capture* capture = process.capture(graph->captureId);
-        const std::int64_t launched = replay.stackId != 0 ? replay.stackId : process.launchStackOf(*exec);
+        const std::int64_t launched = replay.stackId != 0 ? replay.stackId : exec->launchStackId;
         after.stackId = launched != 0 ? launched : capture == nullptr ? 0 : capture->beginStackId;
     }
     for (const ApiCall& call : process.calls) {

@@ -87,7 +87,7 @@ Result<void> buildExecReuse(FactContext& context) {
                 repeats.first == nullptr ? std::nullopt : orNull(repeats.first->stackId),
                 graph != nullptr && isOptimizerGraph(process, *graph), figures.medianNs, figures.cv,
                 figures.p99Ns, figures.spread, figures.idleSpreadNs, figures.lateNs, figures.count, noiseNs,
-                orNull(stack), orNull(process.launchStackOf(exec))));
+                orNull(stack), orNull(exec.launchStackId)));
         }
     }
     return {};

@@ -320,7 +320,7 @@ private:
 Result<void> write(Statement& insert, const ProcessData& process, const Found& found) {
     const auto nameOf = [&](const User& user) { return process.graphName(user.graph, user.exec->execId); };
     const Capture* capture = process.capture(found.between->graph->captureId);
-    const std::int64_t launched = process.launchStackOf(*found.between->exec);
+    const std::int64_t launched = found.between->exec->launchStackId;
     const char* what = found.what == What::order ? "order"
         : found.what == What::overlap            ? "overlap"
                                                  : "again";

@@ -64,14 +64,6 @@ const Graph* ProcessData::templateOf(const Exec& exec) const {
     return result;
 }
 
-std::int64_t ProcessData::launchStackOf(const Exec& exec) const {
-    for (std::size_t i = exec.replays.size(); i-- > 0;) {
-        if (const std::int64_t stack = replays[static_cast<std::size_t>(exec.replays[i])].stackId; stack != 0)
-            return stack;
-    }
-    return 0;
-}
-
 std::string ProcessData::graphName(const Graph* graph, std::int64_t execId) const {
     if (graph == nullptr)
         return "graph of exec " + std::to_string(execId);

@@ -119,6 +119,9 @@ struct Exec {
     std::int32_t threadId = 0;
     std::int32_t result = 0;
     std::vector<std::int32_t> replays; // indices into ProcessData::replays, sorted by launch
+    // Where it is launched: the last stack that a launch of it carries (each place has one at its first
+    // launch); 0 = none.
+    std::int64_t launchStackId = 0;
 };
 
 struct CaptureJoin {
@@ -284,9 +287,6 @@ struct ProcessData {
     std::string threadName(std::int64_t id) const;
     // The graph whose nodes were created by capture or by calls: follows clones to their original.
     const Graph* templateOf(const Exec& exec) const;
-    // Where the executable is launched: the last stack that a launch of it carries (each place has one at its
-    // first launch); 0 = none.
-    std::int64_t launchStackOf(const Exec& exec) const;
     // Range path of the capture (or of the first node), else "graph N".
     std::string graphName(const Graph* graph, std::int64_t execId) const;
     // Index of the step that holds this time, -1 = none.

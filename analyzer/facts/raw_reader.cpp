@@ -482,9 +482,13 @@ void RawReader::finish() {
         for (Comm& comm : data.comms)
             comm.aborted = endedByAbort(data, comm);
         for (std::size_t i = 0; i < data.replays.size(); ++i) {
-            if (const auto found = data.execIndex.find(data.replays[i].execId); found != data.execIndex.end())
-                data.execs[static_cast<std::size_t>(found->second)].replays.push_back(
-                    static_cast<std::int32_t>(i));
+            const auto found = data.execIndex.find(data.replays[i].execId);
+            if (found == data.execIndex.end())
+                continue;
+            Exec& exec = data.execs[static_cast<std::size_t>(found->second)];
+            exec.replays.push_back(static_cast<std::int32_t>(i));
+            if (data.replays[i].stackId != 0)
+                exec.launchStackId = data.replays[i].stackId;
         }
     }
 }

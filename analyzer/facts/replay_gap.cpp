@@ -231,7 +231,7 @@ public:
         const auto& p = gap.parts;
         std::int64_t stack = call == nullptr ? 0 : call->stackId;
         stack = stack != 0 ? stack : replay.stackId;
-        stack = stack != 0 || exec == nullptr ? stack : process.launchStackOf(*exec);
+        stack = stack != 0 || exec == nullptr ? stack : exec->launchStackId;
         std::optional<std::string> syncApi;
         std::optional<std::string> syncRuntimeApi;
         if (gap.sync != nullptr) {

@@ -59,8 +59,8 @@ std::int64_t capturedComm(const ProcessData& process, const Exec& exec) {
 std::int64_t launchStack(const ProcessData& process, const Exec& exec, std::int64_t ofLaunch) {
     if (ofLaunch != 0)
         return ofLaunch;
-    if (const std::int64_t seen = process.launchStackOf(exec); seen != 0)
-        return seen;
+    if (exec.launchStackId != 0)
+        return exec.launchStackId;
     const Graph* graph = process.templateOf(exec);
     const Capture* capture = graph == nullptr ? nullptr : process.capture(graph->captureId);
     return capture == nullptr ? 0 : capture->beginStackId;
