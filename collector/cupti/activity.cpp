@@ -282,6 +282,9 @@ void Activity::noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept {
 }
 
 void Activity::apply() noexcept {
+    if (m_ended.load(std::memory_order_acquire)) {
+        return;
+    }
     GraphTracePolicy::Wanted wanted = m_policy.wanted();
     m_policy.applied();
     const bool sought = m_policy.needsIdle();

@@ -63,6 +63,8 @@ public:
     bool learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
     void flush() noexcept;
+    /// The process ends: no kind is switched any more, by no thread. Waits at most `ns` for a switch under way.
+    void end(std::int64_t ns) noexcept;
 
 private:
     static constexpr unsigned kMaxContexts = 64;
@@ -104,6 +106,7 @@ private:
     GraphTracePolicy m_policy;
     GraphTracePolicy::Wanted m_on;
     std::atomic<bool> m_started{false};
+    std::atomic<bool> m_ended{false};
     std::atomic<bool> m_windowOpen{false}; ///< launches are counted
     ReplayStreams m_streams;
     std::atomic<bool> m_noReplay{true}; ///< none since the start or the last idle moment

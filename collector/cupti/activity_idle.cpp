@@ -30,7 +30,8 @@ void Activity::launching(ThreadCalls& calls, const CallArguments& arguments, CUc
 }
 
 void Activity::callEnded(bool launch, CUcontext current) noexcept {
-    if (!m_seeksIdle.load(std::memory_order_acquire) || !m_started.load(std::memory_order_acquire)) {
+    if (!m_seeksIdle.load(std::memory_order_acquire) || !m_started.load(std::memory_order_acquire)
+        || m_ended.load(std::memory_order_acquire)) {
         return;
     }
     if (!launch) {
@@ -74,6 +75,19 @@ bool Activity::lookForIdle(CUcontext current) noexcept {
     m_policy.idleSeen();
     apply();
     return true;
+}
+
+void Activity::end(std::int64_t ns) noexcept {
+    m_ended.store(true, std::memory_order_release);
+    const std::int64_t until = sink::nowNs() + ns;
+    while (!m_mutex.try_lock()) {
+        if (sink::nowNs() >= until) {
+            return;
+        }
+        const timespec pause{0, kPollNs};
+        nanosleep(&pause, nullptr);
+    }
+    m_mutex.unlock();
 }
 
 } // namespace gd::cupti

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/cupti/activity.h"
 #include "collector/cupti/client.h"
+#include "collector/cupti/exit_gate.h"
 #include "collector/raw/spool_name.h"
 #include "collector/session/hooks.h"
 #include "collector/session/sink.h"
@@ -17,6 +18,7 @@ namespace gd::cupti {
 namespace {
 
 pid_t g_startedIn = 0; ///< the driver does not work in forked children
+ExitGate g_gate; ///< every function below that calls into CUPTI or the driver passes it
 
 // Also without a subscriber: that the job used CUDA, and on what, is known then too.
 bool g_factsReported = false;
@@ -26,13 +28,13 @@ void reportFacts() noexcept {
 }
 
 void opened() noexcept {
-    if (getpid() == g_startedIn) {
+    if (const GatePass pass(g_gate); pass && getpid() == g_startedIn) {
         reportFacts();
     }
 }
 
 void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
-    if (getpid() == g_startedIn) {
+    if (const GatePass pass(g_gate); pass && getpid() == g_startedIn) {
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().setLevel(level);
         if (Client::instance().subscribed()) {
@@ -44,7 +46,7 @@ void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
 }
 
 void tick(std::int64_t nowNs) noexcept {
-    if (getpid() == g_startedIn) {
+    if (const GatePass pass(g_gate); pass && getpid() == g_startedIn) {
         reportFacts();
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().tick(nowNs);
@@ -53,7 +55,7 @@ void tick(std::int64_t nowNs) noexcept {
 }
 
 void flush() noexcept {
-    if (getpid() == g_startedIn) {
+    if (const GatePass pass(g_gate); pass && getpid() == g_startedIn) {
         const InsideGuard guard(ThreadCalls::current());
         Activity::instance().flush();
     }
@@ -75,16 +77,21 @@ void* flushForExit(void*) noexcept {
 }
 
 void atExit() noexcept {
-    const bool used
-        = getpid() == g_startedIn && Client::instance().subscribed() && session::sink::activityWanted();
-    if (!used || !session::startThread("gd-exit", flushForExit, nullptr)) {
+    if (getpid() != g_startedIn) {
         return;
     }
-    session::awaitThread(g_flushedAtExit, g_exitThread, kExitWaitNs);
+    const bool used = Client::instance().subscribed() && session::sink::activityWanted();
+    if (used && session::startThread("gd-exit", flushForExit, nullptr)) {
+        session::awaitThread(g_flushedAtExit, g_exitThread, kExitWaitNs);
+    }
+    // What comes next are the destructors of CUPTI and the driver.
+    g_gate.close(kExitWaitNs, session::sink::nowNs);
+    Activity::instance().end(kExitWaitNs);
 }
 
 bool otherProfiler(bool active) noexcept {
-    if (getpid() != g_startedIn) {
+    const GatePass pass(g_gate);
+    if (!pass || getpid() != g_startedIn) {
         return false;
     }
     const InsideGuard guard(ThreadCalls::current());
