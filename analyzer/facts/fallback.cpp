@@ -177,8 +177,9 @@ private:
         return found;
     }
 
-    // Eager runs of a steady step that also replays the region as often as such steps do: other code of the same
-    // kernels, a layer of a model of which another layer is captured. The median, because the first and the last step can be cut.
+    // Eager runs of a steady step that also replays the region as often as such steps do: other code of the
+    // same kernels, a layer of a model of which another layer is captured. The median, because the first and
+    // the last step can be cut.
     std::int64_t meantEagerRuns(
         const std::vector<std::int64_t>& graphRuns, const std::vector<std::int64_t>& eagerRuns) const {
         std::vector<std::int64_t> replays;

@@ -63,7 +63,8 @@ public:
     bool learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
     void flush() noexcept;
-    /// The process ends: no kind is switched any more, by no thread. Waits at most `ns` for a switch under way.
+    /// The process ends: no kind is switched any more, by no thread. Waits at most `ns` for a switch under
+    /// way.
     void end(std::int64_t ns) noexcept;
 
 private:

@@ -151,8 +151,8 @@ TEST_F(FallbackTest, EagerRunsOfEveryStepAreMeant) {
     EXPECT_EQ(trace.number("SELECT COUNT(*) FROM fallback"), 0);
 }
 
-// A layer is captured, its twin is not, and the last step ends before the twin's turn: as in a sharded model with one
-// block of its own in a graph.
+// A layer is captured, its twin is not, and the last step ends before the twin's turn: as in a sharded model
+// with one block of its own in a graph.
 TEST_F(FallbackTest, EagerRunsOfEveryStepAreMeantAlsoWhenTheLastStepIsCut) {
     addGraphs();
     addRuns([](int) { return 0; }, false);
