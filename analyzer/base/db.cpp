@@ -28,6 +28,18 @@ constexpr int kStepsBetweenClockReads = 2000;
 
 enum class FileKind { rollback, writeAhead };
 
+// What a file of another tool is, by its name or how it begins; empty: not known.
+std::string_view foreignKind(std::string_view path, std::string_view begin) {
+    if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
+        return "a report of Nsight Systems";
+    if (begin.starts_with("\x1f\x8b"))
+        return "a file packed by gzip (PyTorch's profiler writes such traces)";
+    const std::size_t first = begin.find_first_not_of(" \t\r\n");
+    if (first != begin.npos && (begin[first] == '{' || begin[first] == '['))
+        return "JSON (PyTorch's and Chrome's profilers write such traces)";
+    return {};
+}
+
 // SQLite's own message for a missing, foreign or empty file is vague and comes only with the first statement.
 Result<FileKind> checkHeader(const std::string& path) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -43,9 +55,17 @@ Result<FileKind> checkHeader(const std::string& path) {
     if (got == 0)
         return fail(ErrorCode::badInput, "{} is empty; expected a GraphDoctor trace", path);
     constexpr std::string_view kMagic("SQLite format 3\0", 16);
-    if (std::string_view(header.data(), static_cast<std::size_t>(std::min<ssize_t>(got, 16))) != kMagic)
-        return fail(ErrorCode::badInput,
-            "{} is not a GraphDoctor trace: byte 0 should start with \"SQLite format 3\"", path);
+    const std::string_view begin(header.data(), static_cast<std::size_t>(got));
+    if (begin.substr(0, kMagic.size()) != kMagic) {
+        const std::string_view kind = foreignKind(path, begin);
+        return kind.empty()
+            ? fail(ErrorCode::badInput,
+                "{} is not a GraphDoctor trace: byte 0 should start with \"SQLite format 3\"", path)
+            : fail(ErrorCode::badInput,
+                "{} is not a GraphDoctor trace but {}; other tools' traces cannot be opened, record the job "
+                "with graphdoctor run",
+                path, kind);
+    }
     if (got < static_cast<ssize_t>(header.size()))
         return fail(
             ErrorCode::badInput, "{} is cut off after {} bytes; expected a GraphDoctor trace", path, got);

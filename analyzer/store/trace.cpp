@@ -61,10 +61,18 @@ Result<void> checkLength(const std::string& path) {
 Result<void> checkIdentity(Db& db, const std::string& path) {
     GD_TRY_ASSIGN(const auto applicationId, db.queryInt64("PRAGMA application_id"));
     GD_TRY_ASSIGN(const auto userVersion, db.queryInt64("PRAGMA user_version"));
-    if (applicationId.value_or(0) != kApplicationId)
+    if (applicationId.value_or(0) != kApplicationId) {
+        GD_TRY_ASSIGN(const bool isNsight, db.hasTable("TARGET_INFO_SESSION_START_TIME"));
+        if (isNsight)
+            return fail(ErrorCode::badInput,
+                "{} is not a GraphDoctor trace but an export of Nsight Systems; other tools' traces cannot "
+                "be "
+                "opened, record the job with graphdoctor run",
+                path);
         return fail(ErrorCode::badInput,
             "{} is an SQLite database but not a GraphDoctor trace: application_id is {}, expected {}", path,
             applicationId.value_or(0), kApplicationId);
+    }
     if (userVersion.value_or(0) > schemaVersion())
         return fail(ErrorCode::badInput,
             "{} was written by a newer GraphDoctor: its schema has version {}, this one reads up to {}", path,

@@ -49,6 +49,9 @@ void MainWindow::makeMoveActions() {
     add(tr("Back to the view before"), {Qt::Key_Backspace, QKeySequence(Qt::ALT | Qt::Key_Left)},
         [this] { m_timeline->back(); });
     add(tr("Centre the selection; again: fit it"), {Qt::Key_F}, [this] { m_timeline->centreSelection(); });
+    m_onlyUsedRows = add(tr("Hide rows that have nothing in view"), {Qt::Key_H}, [] {});
+    m_onlyUsedRows->setCheckable(true);
+    connect(m_onlyUsedRows, &QAction::toggled, m_timeline, &TimelineView::setOnlyUsedRows);
     m_animate = add(tr("Move smoothly"), {}, [] {});
     m_animate->setCheckable(true);
     connect(m_animate, &QAction::toggled, m_timeline, &TimelineView::setAnimated);

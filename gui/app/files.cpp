@@ -130,6 +130,7 @@ void MainWindow::useSettings() {
     const QSettings settings;
     restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
     restoreState(settings.value(QStringLiteral("layout")).toByteArray());
+    m_onlyUsedRows->setChecked(settings.value(QStringLiteral("onlyUsedRows"), false).toBool());
     m_animate->setChecked(settings.value(QStringLiteral("animate"), true).toBool());
     fillRecent();
 }
@@ -139,6 +140,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
         QSettings settings;
         settings.setValue(QStringLiteral("geometry"), saveGeometry());
         settings.setValue(QStringLiteral("layout"), saveState());
+        settings.setValue(QStringLiteral("onlyUsedRows"), m_onlyUsedRows->isChecked());
         settings.setValue(QStringLiteral("animate"), m_animate->isChecked());
     }
     QMainWindow::closeEvent(event);

@@ -2,6 +2,7 @@
 #include "gui/app/main_window.h"
 
 #include "gui/app/issues_bar.h"
+#include "gui/docks/legend.h"
 
 #include <QApplication>
 #include <QComboBox>
@@ -22,6 +23,18 @@
 #include <utility>
 
 namespace gd::gui {
+namespace {
+
+std::vector<Legend::Entry> legendEntries() {
+    return {{MainWindow::tr("GEMM"), Category::gemm}, {MainWindow::tr("attention"), Category::attention},
+        {MainWindow::tr("other kernels"), Category::compute}, {MainWindow::tr("NCCL"), Category::comm},
+        {MainWindow::tr("waits in it"), Category::comm, true}, {MainWindow::tr("copy"), Category::copy},
+        {MainWindow::tr("fill"), Category::fill}, {MainWindow::tr("replay"), Category::replay},
+        {MainWindow::tr("idle gap"), Category::gap, true}, {MainWindow::tr("host"), Category::host}};
+}
+
+} // namespace
+
 MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     : QMainWindow(parent)
     , m_timeline(new TimelineView)
@@ -37,6 +50,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     , m_ranks(new RanksDock(theme != nullptr ? theme : &Theme::of(palette()), this))
     , m_hits(new HitsDock(this))
     , m_state(new QLabel)
+    , m_legend(new Legend(theme != nullptr ? *theme : Theme::of(palette()), legendEntries()))
     , m_forced(theme) {
     setWindowTitle(tr("GraphDoctor"));
     setAcceptDrops(true);
@@ -71,6 +85,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     m_issuesDock->hide();
     m_findings->raise();
     statusBar()->addWidget(m_state, 1);
+    statusBar()->addPermanentWidget(m_legend);
     statusBar()->addPermanentWidget(m_search);
 
     connectDocks();
@@ -280,6 +295,7 @@ void MainWindow::changeEvent(QEvent* event) {
     m_minimap->setTheme(theme);
     m_graph->view()->setTheme(theme);
     m_ranks->setTheme(theme);
+    m_legend->setTheme(theme);
     paintIssuesBar();
 }
 

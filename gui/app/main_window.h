@@ -25,6 +25,7 @@ namespace gd::gui {
 
 class CompareWindow;
 class IssuesBar;
+class Legend;
 
 // The window: the timeline in the middle, docks around it, one trace at a time. Every interaction is a
 // QAction with its shortcut, so that the list of keys (?) is always the true one.
@@ -126,9 +127,11 @@ private:
     GraphDock* m_graph;
     RanksDock* m_ranks;
     HitsDock* m_hits;
-    QLabel* m_state; // in the status bar
+    QLabel* m_state; // in the status bar, likewise:
+    Legend* m_legend;
     QMenu* m_recent = nullptr;
     QAction* m_animate = nullptr;
+    QAction* m_onlyUsedRows = nullptr;
     bool m_keepsSettings = false;
     const Theme* m_forced;
 };

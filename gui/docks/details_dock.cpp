@@ -7,7 +7,6 @@
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QProcess>
-#include <QStyle>
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QUrl>
@@ -17,21 +16,12 @@ namespace {
 
 constexpr int kBetweenRows = 3; // pixels under a text: else the next one reads on from it
 
-// Asks for the lines that a text takes where it is painted: between the margins of its cell, which the size
-// that Qt works out for a wrapped text leaves out, and without the scroll bar that may come later. Names of
-// C++ and paths may be broken at their joints.
+// Leaves room under a text. Names of C++ and paths may be broken at their joints.
 class WrappedText : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
     QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        const QStyle* style = option.widget != nullptr ? option.widget->style() : nullptr;
-        int taken = 0;
-        if (style != nullptr)
-            taken = 2 * (style->pixelMetric(QStyle::PM_FocusFrameHMargin, &option, option.widget) + 1)
-                + style->pixelMetric(QStyle::PM_ScrollBarExtent, &option, option.widget);
-        QStyleOptionViewItem within(option);
-        within.rect.setWidth(option.rect.width() - taken);
-        return QStyledItemDelegate::sizeHint(within, index) + QSize(0, kBetweenRows);
+        return QStyledItemDelegate::sizeHint(option, index) + QSize(0, kBetweenRows);
     }
 
 protected:
@@ -60,6 +50,8 @@ DetailsDock::DetailsDock(QWidget* parent)
     m_view->setTabKeyNavigation(false);
     m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_view->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+    // One that comes and goes would change the width of the texts, and so the lines that they need.
+    m_view->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
     m_view->verticalHeader()->hide();
     m_view->horizontalHeader()->hide();
     m_view->horizontalHeader()->setStretchLastSection(true);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/docks/ranks_dock.h"
 
+#include "gui/docks/legend.h"
+
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -18,58 +20,6 @@ namespace gd::gui {
 namespace {
 
 constexpr int kMostCollectives = 500; // in the box
-
-// What each colour of a lane means.
-class Legend : public QWidget {
-public:
-    explicit Legend(const Theme* theme)
-        : m_theme(theme) {
-        setObjectName(QStringLiteral("ranksLegend"));
-        setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
-    }
-    QSize sizeHint() const override {
-        int width = 0;
-        for (const QString& word : words())
-            width += fontMetrics().horizontalAdvance(word) + 2 * fontMetrics().height();
-        return {width, fontMetrics().height() + 4};
-    }
-
-    QSize minimumSizeHint() const override { return {0, sizeHint().height()}; }
-    void setTheme(const Theme* theme) {
-        m_theme = theme;
-        update();
-    }
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        QPainter painter(this);
-        int x = 0;
-        const int side = fontMetrics().height() - 4;
-        const Theme& theme = *m_theme;
-        const QStringList texts = words();
-        for (int i = 0; i < texts.size(); ++i) {
-            const QRect box(x, 4, side, side);
-            painter.fillRect(box, theme.background);
-            if (i < 3)
-                painter.fillRect(box,
-                    theme.bar(i == 0 ? Category::gemm
-                            : i == 1 ? Category::replay
-                                     : Category::comm));
-            else
-                painter.fillRect(box, QBrush(theme.bar(Category::comm), Qt::BDiagPattern));
-            painter.setPen(palette().color(QPalette::WindowText));
-            painter.drawText(x + side + 4, fontMetrics().ascent() + 2, texts[i]);
-            x += fontMetrics().horizontalAdvance(texts[i]) + 2 * fontMetrics().height();
-        }
-    }
-
-private:
-    static QStringList words() {
-        return {RanksDock::tr("work"), RanksDock::tr("whole replay"), RanksDock::tr("transfer"),
-            RanksDock::tr("waits for others")};
-    }
-    const Theme* m_theme;
-};
 
 // Wants to be as wide as what is in it and no higher than the other panels, and gets along with less.
 class Body : public QWidget {
@@ -191,9 +141,11 @@ RanksDock::RanksDock(const Theme* theme, QWidget* parent)
     top->addWidget(alignLabel);
     top->addWidget(m_align);
     top->addStretch(1);
-    auto* const legend = new Legend(theme);
-    connect(this, &RanksDock::themeChanged, legend, &Legend::setTheme);
-    top->addWidget(legend);
+    m_legend = new Legend(*theme,
+        {{tr("work"), Category::gemm}, {tr("whole replay"), Category::replay},
+            {tr("transfer"), Category::comm}, {tr("waits for others"), Category::comm, true}});
+    m_legend->setObjectName(QStringLiteral("ranksLegend"));
+    top->addWidget(m_legend);
     auto* const body = new Body;
     auto* const column = new QVBoxLayout(body);
     column->setContentsMargins(4, 2, 4, 2);
@@ -219,7 +171,7 @@ RanksDock::RanksDock(const Theme* theme, QWidget* parent)
 void RanksDock::setTheme(const Theme& theme) {
     m_delegate->setTheme(&theme);
     m_view->viewport()->update();
-    emit themeChanged(&theme);
+    m_legend->setTheme(theme);
 }
 
 void RanksDock::setSteps(const std::vector<qint64>& steps, const QString& reason) {

@@ -31,6 +31,8 @@ private:
     const Theme* m_theme;
 };
 
+class Legend;
+
 // The ranks of one step beside each other: choose the step and what they are aligned at; Enter on a rank goes
 // to its step on the timeline.
 class RanksDock : public QDockWidget {
@@ -57,7 +59,6 @@ public:
     QString notes() const;
 
 signals:
-    void themeChanged(const gd::gui::Theme* theme);
     void stepWanted(qint64 step);
     void laneWanted(qint64 process, qint64 fromNs, qint64 toNs);
 
@@ -73,6 +74,7 @@ private:
     QLabel* m_summary;
     QLabel* m_notes;
     QTableView* m_view;
+    Legend* m_legend;
     std::vector<qint64> m_steps;
     qint64 m_wanted = -1;
     bool m_focusWhenShown = false;

@@ -64,17 +64,26 @@ std::string resolve(Db& db, std::string_view column, std::int64_t id) {
 
 void addLocations(
     std::vector<DetailRow>& out, const std::string& key, const std::vector<rules::Location>& all) {
-    constexpr std::size_t kShown = 6;
-    for (std::size_t i = 0; i < std::min(all.size(), kShown); ++i) {
-        const rules::Location& at = all[i];
+    constexpr int kShown = 6;
+    const auto isSame = [](const rules::Location& a, const rules::Location& b) {
+        return a.file == b.file && a.line == b.line && a.function == b.function && a.module == b.module;
+    };
+    auto at = all.begin();
+    for (int shown = 0; shown < kShown && at != all.end(); ++shown) {
+        // Frames of a program without names or lines are all alike.
+        const auto past = std::find_if_not(
+            at, all.end(), [&](const rules::Location& other) { return isSame(*at, other); });
         DetailRow row;
-        row.key = i == 0 ? key : "";
-        row.file = at.file;
-        row.line = at.line;
-        row.value = at.file.empty() ? at.module : fmt::format("{}:{}", at.file, at.line);
-        if (!at.function.empty())
-            row.value += fmt::format(" in {}", at.function);
+        row.key = shown == 0 ? key : "";
+        row.file = at->file;
+        row.line = at->line;
+        row.value = at->file.empty() ? at->module : fmt::format("{}:{}", at->file, at->line);
+        if (!at->function.empty())
+            row.value += fmt::format(" in {}", at->function);
+        if (past - at > 1)
+            row.value = Words::fill(Words::tr("%1 (%2 frames)"), row.value, past - at);
         out.push_back(std::move(row));
+        at = past;
     }
 }
 

@@ -19,16 +19,28 @@ std::size_t Lane::lowerBound(std::int64_t t) const {
     return static_cast<std::size_t>(std::lower_bound(m_starts.begin(), m_starts.end(), t) - m_starts.begin());
 }
 
-std::size_t Lane::lowerBoundFrom(std::size_t from, std::int64_t t) const {
-    std::size_t step = 1;
+std::size_t Lane::lowerBoundFrom(std::size_t from, std::size_t guess, std::int64_t t) const {
     std::size_t low = from;
-    std::size_t high = from;
-    while (high < size() && m_starts[high] < t) {
-        low = high + 1;
-        high += step;
-        step *= 2;
+    std::size_t high = std::clamp(guess, from, size());
+    std::size_t step = 1;
+    if (high < size() && m_starts[high] < t) {
+        while (high < size() && m_starts[high] < t) {
+            low = high + 1;
+            high += step;
+            step *= 2;
+        }
+        high = std::min(high, size());
+    } else {
+        while (low < high) {
+            const std::size_t below = high - low > step ? high - step : low;
+            if (m_starts[below] < t) {
+                low = below + 1;
+                break;
+            }
+            high = below;
+            step *= 2;
+        }
     }
-    high = std::min(high, size());
     const auto begin = m_starts.begin();
     return static_cast<std::size_t>(std::lower_bound(begin + static_cast<std::ptrdiff_t>(low),
                                         begin + static_cast<std::ptrdiff_t>(high), t)

@@ -30,8 +30,9 @@ public:
 
     // First event that starts at or after t (size(): none).
     std::size_t lowerBound(std::int64_t t) const;
-    // The same, searched upwards from `from` in steps that double: cheap when the answer is near.
-    std::size_t lowerBoundFrom(std::size_t from, std::int64_t t) const;
+    // The same among the events from `from` on, searched from `guess` in steps that double: cheap when the
+    // answer is near it.
+    std::size_t lowerBoundFrom(std::size_t from, std::size_t guess, std::int64_t t) const;
     // First event that ends after t; an event without duration counts while it starts at or after t.
     std::size_t firstEndingAfter(std::int64_t t) const;
     // Busy time of whole events [from, to).

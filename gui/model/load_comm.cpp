@@ -67,35 +67,54 @@ Result<void> CommLoader::match() {
     return {};
 }
 
+// One row a process: most communicators have a call now and then, so that a row each would be empty rows.
+// Each has lanes of its own in it.
 Result<std::vector<Draft>> CommLoader::readCalls() {
-    std::map<std::pair<std::int64_t, std::int64_t>, Draft> drafts;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::string> names;
+    std::map<std::int64_t, std::size_t> counts; // by process
     GD_TRY(eachRow(m_load.db,
-        "SELECT o.rowid, o.process_id, o.comm_hash, o.time_ns, o.kind, o.message_bytes, "
-        "(SELECT c.nranks FROM nccl_comm AS c WHERE c.process_id = o.process_id "
-        "AND c.comm_hash = o.comm_hash LIMIT 1) FROM nccl_op AS o",
+        "SELECT o.process_id, o.comm_hash, (SELECT c.nranks FROM nccl_comm AS c "
+        "WHERE c.process_id = o.process_id AND c.comm_hash = o.comm_hash LIMIT 1) "
+        "FROM nccl_op AS o GROUP BY o.process_id, o.comm_hash",
         m_load.stop, [&](const Statement& r) {
-            m_withCalls.insert(r.int64(1));
-            const auto [at, isNew] = drafts.try_emplace({r.int64(1), r.int64(2)});
+            const auto hash = fmt::format("{:08x}", static_cast<std::uint64_t>(r.int64(1)) >> 32);
+            names[{r.int64(0), r.int64(1)}]
+                = r.isNull(2) ? hash : Words::fill(Words::tr("%1, %2 ranks"), hash, r.int64(2));
+            ++counts[r.int64(0)];
+        }));
+    std::map<std::int64_t, Draft> drafts;
+    GD_TRY(eachRow(m_load.db, "SELECT rowid, process_id, comm_hash, time_ns, kind FROM nccl_op", m_load.stop,
+        [&](const Statement& r) {
+            const std::int64_t process = r.int64(1);
+            const std::string& communicator = names[{process, r.int64(2)}];
+            const auto [at, isNew] = drafts.try_emplace(process);
             Draft& draft = at->second;
             if (isNew) {
+                m_withCalls.insert(process);
                 draft.row.kind = RowKind::commCall;
-                draft.row.process = r.int64(1);
-                const auto hash = fmt::format("{:08x}", static_cast<std::uint64_t>(r.int64(2)) >> 32);
-                draft.row.title = r.isNull(6)
-                    ? Words::fill(Words::tr("NCCL calls %1"), hash)
-                    : Words::fill(Words::tr("NCCL calls %1, %2 ranks"), hash, r.int64(6));
-                if (!m_onDevice.contains(r.int64(1)))
-                    draft.row.title
-                        = Words::fill(Words::tr("%1: only call times are known"), draft.row.title);
+                draft.row.process = process;
+                draft.row.title = callsTitle(process, counts[process], communicator);
                 draft.slice("nccl_op", 0);
             }
-            draft.add(0, r.int64(0), r.int64(3), r.int64(3),
-                m_load.names.intern(std::string(r.text(4)), Category::comm));
+            const std::string kind(r.text(4));
+            const std::string name = counts[process] == 1 ? kind : fmt::format("{} · {}", kind, communicator);
+            draft.addTo(draft.groups[r.int64(2)], 0, r.int64(0), r.int64(3), r.int64(3),
+                m_load.names.intern(name, Category::comm));
         }));
     std::vector<Draft> out;
-    for (auto& [key, draft] : drafts)
+    for (auto& [process, draft] : drafts)
         out.push_back(std::move(draft));
     return out;
+}
+
+std::string CommLoader::callsTitle(
+    std::int64_t process, std::size_t communicators, const std::string& first) const {
+    const bool isOnDevice = m_onDevice.contains(process); // else only the times of the calls are known
+    if (communicators == 1)
+        return Words::fill(isOnDevice ? Words::tr("NCCL calls %1") : Words::tr("NCCL call times %1"), first);
+    return Words::fill(isOnDevice ? Words::tr("NCCL calls, %1 communicators")
+                                  : Words::tr("NCCL call times, %1 communicators"),
+        communicators);
 }
 
 Result<void> CommLoader::remark() {

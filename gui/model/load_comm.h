@@ -5,6 +5,7 @@
 #include "gui/model/load_tracks.h"
 
 #include <set>
+#include <string>
 #include <vector>
 
 namespace gd::gui {
@@ -24,6 +25,7 @@ public:
 
 private:
     Result<void> match();
+    std::string callsTitle(std::int64_t process, std::size_t communicators, const std::string& first) const;
     Result<void> remarkMissingRanks(std::int64_t world);
 
     TrackLoad& m_load;

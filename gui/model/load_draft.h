@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,6 +23,7 @@ namespace gd::gui {
 struct Draft {
     TrackRow row;
     LaneBuilder lanes;
+    std::map<std::int64_t, LaneBuilder> groups; // what has lanes of its own, below the others
 
     std::size_t slice(const std::string& table, std::int64_t firstRowId) {
         row.slices.push_back({table, firstRowId});
@@ -39,8 +41,23 @@ struct Draft {
     }
     void add(
         std::size_t slice, std::int64_t rowId, std::int64_t startNs, std::int64_t endNs, std::uint32_t name) {
+        addTo(lanes, slice, rowId, startNs, endNs, name);
+    }
+    void addTo(LaneBuilder& to, std::size_t slice, std::int64_t rowId, std::int64_t startNs,
+        std::int64_t endNs, std::uint32_t name) const {
         if (canHold(slice, rowId))
-            lanes.add(event(slice, rowId, startNs, endNs, name));
+            to.add(event(slice, rowId, startNs, endNs, name));
+    }
+    // Makes the row's lanes; returns how many events have no place in them.
+    std::size_t build() {
+        LaneBuilder::Built built = std::move(lanes).build();
+        row.lanes = std::move(built.lanes);
+        for (auto& [group, builder] : groups) {
+            LaneBuilder::Built own = std::move(builder).build();
+            row.lanes.insert(row.lanes.end(), own.lanes.begin(), own.lanes.end());
+            built.leftOut += own.leftOut;
+        }
+        return built.leftOut;
     }
 };
 

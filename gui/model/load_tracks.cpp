@@ -95,11 +95,11 @@ private:
     }
 
     void deliver(Draft&& draft) {
-        if (m_load.stop || (draft.lanes.empty() && !draft.row.curve))
+        if (m_load.stop || (draft.lanes.empty() && draft.groups.empty() && !draft.row.curve))
             return;
-        LaneBuilder::Built built = std::move(draft.lanes).build();
-        m_leftOut += built.leftOut;
-        draft.row.lanes = std::move(built.lanes);
+        m_leftOut += draft.build();
+        if (draft.row.lanes.empty() && !draft.row.curve)
+            return;
         m_load.deliver(std::make_shared<const TrackRow>(std::move(draft.row)));
     }
     Result<void> readKernelNames() {

@@ -8,15 +8,20 @@ namespace gd::gui {
 std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width) {
     std::vector<Cell> cells(static_cast<std::size_t>(std::max(0, width)));
     std::size_t next = lane.firstEndingAfter(scale.nsAt(0)); // first event that can touch the pixel
+    std::int64_t edge = scale.nsAt(0);
+    std::size_t before = 0; // events of the pixel before: a guess for this one
     for (std::size_t x = 0; x < cells.size(); ++x) {
-        const std::int64_t from = scale.nsAt(static_cast<double>(x));
-        const std::int64_t to = std::max(scale.nsAt(static_cast<double>(x + 1)), from + 1);
+        const std::int64_t from = edge;
+        edge = scale.nsAt(static_cast<double>(x + 1));
+        const std::int64_t to = std::max(edge, from + 1);
         Cell& cell = cells[x];
+        cell.fromNs = from;
         cell.spanNs = to - from;
         // Events that ended before this pixel were passed by the pixel before, except the last it touched.
         while (next < lane.size() && lane.end(next) <= from && lane.start(next) < from)
             ++next;
-        const std::size_t past = lane.lowerBoundFrom(next, to);
+        const std::size_t past = lane.lowerBoundFrom(next, next + before, to);
+        before = past - next;
         if (past == next)
             continue;
         std::int64_t busy = lane.busy(next, past);
@@ -27,7 +32,7 @@ std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width)
         cell.longest = static_cast<std::uint32_t>(lane.longest(next, past));
         cell.last = static_cast<std::uint32_t>(past - 1);
         // Its last event may reach into the next pixel. Below 1 ns a pixel the next one covers the same time.
-        if (scale.nsAt(static_cast<double>(x + 1)) >= to)
+        if (edge >= to)
             next = past - 1;
     }
     return cells;

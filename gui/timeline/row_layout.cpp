@@ -60,10 +60,12 @@ void RowLayout::arrange(int fontHeight, int available) {
 
 void RowLayout::placeRow(const RowPtr& row, bool pinned, int fontHeight, double growth) {
     const int lanes = std::max<int>(1, static_cast<int>(row->lanes.size()));
-    // Deep rows get thin lanes: the shape shows, names come with the pointer or a closer look.
-    const int plain = row->curve ? 2 * fontHeight
-        : lanes <= 4             ? fontHeight + 2
-                                 : std::max(3, 5 * fontHeight / lanes);
+    // Deep rows get thin lanes: the shape shows, names come with the pointer or a closer look. Calls of
+    // several communicators are moments, which have no room for a name anyway.
+    const int plain = row->curve                      ? 2 * fontHeight
+        : row->kind == RowKind::commCall && lanes > 1 ? std::max(4, fontHeight * 2 / 5)
+        : lanes <= 4                                  ? fontHeight + 2
+                                                      : std::max(3, 5 * fontHeight / lanes);
     const int lane = static_cast<int>(plain * growth);
     m_lines.push_back({row, row->process, m_height, lanes * lane + 5, lane, pinned, nullptr});
     m_height += m_lines.back().height;
@@ -86,6 +88,18 @@ RowPtr RowLayout::busyRow(std::int64_t process) {
     return known;
 }
 
+bool RowLayout::isWanted(const TrackRow& row, const QString& heading) const {
+    if (!m_filter.isEmpty() && !heading.contains(m_filter, Qt::CaseInsensitive)
+        && !QString::fromStdString(row.title).contains(m_filter, Qt::CaseInsensitive))
+        return false;
+    if (!m_span || row.curve)
+        return true;
+    return std::any_of(row.lanes.begin(), row.lanes.end(), [this](const auto& lane) {
+        const std::size_t first = lane->firstEndingAfter(m_span->first);
+        return first < lane->size() && lane->start(first) < m_span->second;
+    });
+}
+
 void RowLayout::place(int fontHeight, double growth) {
     m_lines.clear();
     m_height = 0;
@@ -105,8 +119,7 @@ void RowLayout::place(int fontHeight, double growth) {
         for (const RowPtr& row : m_rows) {
             if (row->process != process.id || collapsed || isPinned(row))
                 continue;
-            if (!m_filter.isEmpty() && !title.contains(m_filter, Qt::CaseInsensitive)
-                && !QString::fromStdString(row->title).contains(m_filter, Qt::CaseInsensitive))
+            if (!isWanted(*row, title))
                 continue;
             placeRow(row, false, fontHeight, growth);
             ++shown;

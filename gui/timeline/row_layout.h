@@ -9,7 +9,9 @@
 #include <QString>
 
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace gd::gui {
@@ -38,6 +40,8 @@ public:
     bool isCollapsed(std::int64_t process) const { return m_collapsed.contains(process); }
     // Only rows whose title or process heading holds this text, in any case; empty: all.
     void setFilter(const QString& text);
+    // Only rows that have something between these times, and pinned ones; nullopt: all.
+    void setSpan(std::optional<std::pair<std::int64_t, std::int64_t>> span) { m_span = span; }
     // Rows grow up to twice their height while all of them fit into `available`.
     void arrange(int fontHeight, int available);
 
@@ -53,6 +57,7 @@ private:
     void place(int fontHeight, double growth);
     void placeRow(const RowPtr& row, bool pinned, int fontHeight, double growth);
     RowPtr busyRow(std::int64_t process);
+    bool isWanted(const TrackRow& row, const QString& heading) const;
 
     std::vector<ProcessInfo> m_processes;
     std::vector<RowPtr> m_rows;
@@ -61,6 +66,7 @@ private:
     std::vector<RowPtr> m_pinned; // in the order in which they were pinned
     int m_pinnedHeight = 0;
     QString m_filter;
+    std::optional<std::pair<std::int64_t, std::int64_t>> m_span;
     std::vector<Line> m_lines;
     int m_height = 0;
 };

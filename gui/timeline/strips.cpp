@@ -2,53 +2,88 @@
 #include "gui/timeline/strips.h"
 
 #include <algorithm>
+#include <array>
 
 namespace gd::gui {
 namespace {
 
-// Something is here, however little: 15 % of the bar's colour.
-constexpr double kLeastShare = 0.15;
+// Something is here, however little: so much of the bar's colour.
+constexpr double kLeastShare = 0.25;
 constexpr double kMarkShare = 0.7; // events without duration
 // Events from this width on begin with a darker pixel, so that neighbours stay apart.
 constexpr double kEdgePx = 4;
 
-QImage drawLane(
-    const Lane& lane, const NameTable& names, const Theme& theme, const TimeScale& scale, int width) {
+// Blends bars into the background with whole numbers: it is done for each pixel of each lane.
+class Shades {
+public:
+    explicit Shades(const Theme& theme)
+        : m_ground(parts(theme.background)) {
+        for (std::size_t i = 0; i < kCategories; ++i)
+            m_bars[i] = parts(theme.category[i]);
+    }
+    QRgb at(Category category, double share) const {
+        const auto weight = static_cast<int>(share * kWhole);
+        const Parts& bar = m_bars[static_cast<std::size_t>(category)];
+        const auto mix = [&](std::size_t i) {
+            return (m_ground[i] * (kWhole - weight) + bar[i] * weight + kWhole / 2) / kWhole;
+        };
+        return qRgb(mix(0), mix(1), mix(2));
+    }
+
+private:
+    static constexpr int kWhole = 1 << 16;
+    using Parts = std::array<int, 3>;
+    static Parts parts(const QColor& color) { return {color.red(), color.green(), color.blue()}; }
+
+    Parts m_ground;
+    std::array<Parts, kCategories> m_bars;
+};
+
+double busyShare(const Cell& cell) {
+    return static_cast<double>(cell.busyNs) / static_cast<double>(cell.spanNs);
+}
+
+// One line of pixels, nothing on it yet.
+QImage emptyLine(int width) {
     QImage image(std::max(1, width), 1, QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
+    return image;
+}
+
+QImage drawLane(
+    const Lane& lane, const NameTable& names, const Shades& shades, const TimeScale& scale, int width) {
+    QImage image = emptyLine(width);
     auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
     const std::vector<Cell> cells = makeCells(lane, scale, width);
     for (std::size_t x = 0; x < cells.size(); ++x) {
         const Cell& cell = cells[x];
         if (cell.count == 0)
             continue;
-        const QColor& color = theme.bar(names[lane.name(cell.longest)].category);
-        const double busy = static_cast<double>(cell.busyNs) / static_cast<double>(cell.spanNs);
-        const double least = lane.duration(cell.longest) == 0 ? kMarkShare : kLeastShare;
-        pixels[x] = blend(theme.background, color, std::max(least, busy));
-        const bool begins = lane.start(cell.last) >= scale.nsAt(static_cast<double>(x));
-        if (begins && static_cast<double>(lane.duration(cell.last)) >= kEdgePx * scale.nsPerPx)
-            pixels[x] = blend(color, theme.background, 0.5);
+        const Category category = names[lane.name(cell.longest)].category;
+        if (lane.start(cell.last) >= cell.fromNs
+            && static_cast<double>(lane.duration(cell.last)) >= kEdgePx * scale.nsPerPx)
+            pixels[x] = shades.at(category, 0.5);
+        else // not busy at all: all of them are without duration
+            pixels[x]
+                = shades.at(category, cell.busyNs == 0 ? kMarkShare : std::max(kLeastShare, busyShare(cell)));
     }
     return image;
 }
 
 // Each pixel shows the lane that is busiest there.
 QImage drawBusiest(
-    const TrackRow& row, const NameTable& names, const Theme& theme, const TimeScale& scale, int width) {
-    QImage image(std::max(1, width), 1, QImage::Format_ARGB32_Premultiplied);
-    image.fill(Qt::transparent);
+    const TrackRow& row, const NameTable& names, const Shades& shades, const TimeScale& scale, int width) {
+    QImage image = emptyLine(width);
     auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
     std::vector<double> most(static_cast<std::size_t>(std::max(1, width)), 0.0);
     for (const auto& lane : row.lanes) {
         const std::vector<Cell> cells = makeCells(*lane, scale, width);
         for (std::size_t x = 0; x < cells.size(); ++x) {
-            const double busy = static_cast<double>(cells[x].busyNs) / static_cast<double>(cells[x].spanNs);
+            const double busy = busyShare(cells[x]);
             if (cells[x].count == 0 || busy <= most[x])
                 continue;
             most[x] = busy;
-            pixels[x] = blend(theme.background, theme.bar(names[lane->name(cells[x].longest)].category),
-                std::max(kLeastShare, busy));
+            pixels[x] = shades.at(names[lane->name(cells[x].longest)].category, std::max(kLeastShare, busy));
         }
     }
     return image;
@@ -79,14 +114,15 @@ QImage drawCurve(const StepCurve& curve, const Theme& theme, const TimeScale& sc
 Strip drawStrip(const TrackRow& row, const NameTable& names, const Theme& theme, const TimeScale& scale,
     int width, int height) {
     Strip strip{scale, width, {}};
+    const Shades shades(theme);
     if (row.kind == RowKind::busy) {
-        strip.lanes.push_back(drawBusiest(row, names, theme, scale, width));
+        strip.lanes.push_back(drawBusiest(row, names, shades, scale, width));
         return strip;
     }
     if (row.curve)
         strip.lanes.push_back(drawCurve(*row.curve, theme, scale, width, height));
     for (const auto& lane : row.lanes)
-        strip.lanes.push_back(drawLane(*lane, names, theme, scale, width));
+        strip.lanes.push_back(drawLane(*lane, names, shades, scale, width));
     return strip;
 }
 

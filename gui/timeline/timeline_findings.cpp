@@ -15,6 +15,7 @@ namespace {
 
 // Markers of one moment stand beside each other, so many at most: further ones stand on the last of them.
 constexpr int kMostBeside = 12;
+constexpr double kBetweenMarkers = 2;
 
 void drawMarker(QPainter& painter, const QRectF& box, rules::Severity severity) {
     QString letter = QStringLiteral("I");
@@ -66,10 +67,10 @@ std::map<int, QRectF> TimelineView::markers() const {
             return;
         double x = std::clamp<double>(span->first, plotLeft(), most);
         for (int tries = 0; tries < kMostBeside; ++tries) {
-            const auto near = taken.upper_bound(x - size);
-            if (near == taken.end() || *near >= x + size)
+            const auto near = taken.upper_bound(x - size - kBetweenMarkers);
+            if (near == taken.end() || *near >= x + size + kBetweenMarkers)
                 break;
-            x = std::min(*near + size, most);
+            x = std::min(*near + size + kBetweenMarkers, most);
         }
         taken.insert(x);
         out[number] = QRectF(x, fontMetrics().height() + 5, size, size - 3);

@@ -30,8 +30,8 @@ std::int64_t waitEnd(const TrackRow& row, const Lane& lane, std::size_t i) {
 
 void TimelineView::paintEvent(QPaintEvent*) {
     QPainter painter(viewport());
-    painter.fillRect(viewport()->rect(), m_theme->background);
     if (m_layout.lines().empty()) {
+        painter.fillRect(viewport()->rect(), m_theme->background);
         painter.setPen(m_theme->muted);
         painter.drawText(
             viewport()->rect().adjusted(40, 0, -40, 0), Qt::AlignCenter | Qt::TextWordWrap, m_emptyText);
@@ -57,53 +57,109 @@ void TimelineView::paintEvent(QPaintEvent*) {
 void TimelineView::paintRows(QPainter& painter) {
     const int top = rowsTop();
     const int bottom = viewport()->height();
-    const auto ticks = ticksFor(m_shown, plotWidth(), fontMetrics().averageCharWidth() * 14);
+    const Grounds grounds = {groundLine(m_theme->background), groundLine(m_theme->alternate)};
     // Pinned rows last: they cover what scrolls under them.
     for (const bool pinned : {false, true}) {
         for (std::size_t i = 0; i < m_layout.lines().size(); ++i) {
             const RowLayout::Line& line = m_layout.lines()[i];
             const int y = lineTop(line);
             if (line.pinned == pinned && y + line.height >= top && y <= bottom)
-                paintLine(painter, static_cast<int>(i), ticks.times);
+                paintLine(painter, static_cast<int>(i), grounds);
         }
     }
     if (m_layout.pinnedHeight() > 0)
         painter.fillRect(0, top + m_layout.pinnedHeight() - 1, viewport()->width(), 2, m_theme->muted);
     const int end = top + m_layout.height() - verticalScrollBar()->value();
-    if (end < bottom)
-        painter.fillRect(0, end, plotLeft(), bottom - end, m_theme->header);
+    if (end >= bottom)
+        return;
+    painter.fillRect(0, end, plotLeft(), bottom - end, m_theme->header);
+    painter.fillRect(plotLeft(), end, plotWidth(), bottom - end, m_theme->background);
 }
 
-void TimelineView::paintLine(QPainter& painter, int index, const std::vector<std::int64_t>& ticks) {
+// Device pixels across the plot where no event is: the ground, what lies outside of the trace, the grid.
+QImage TimelineView::groundLine(const QColor& ground) const {
+    const double ratio = devicePixelRatioF();
+    QImage line(std::max(1, static_cast<int>(std::ceil(plotWidth() * ratio))), 1, QImage::Format_RGB32);
+    line.fill(ground);
+    auto* const pixels = reinterpret_cast<QRgb*>(line.scanLine(0));
+    const auto at = [&](std::int64_t ns) {
+        return static_cast<int>(
+            std::clamp(std::floor(m_shown.xAt(ns)) * ratio, -ratio, static_cast<double>(line.width())));
+    };
+    const QRgb outside = blend(ground, m_theme->header, 0.6);
+    std::fill(pixels, pixels + std::max(0, at(m_info.startNs)), outside);
+    std::fill(pixels + std::max(0, at(m_info.endNs)), pixels + line.width(), outside);
+    for (const std::int64_t t : ticksFor(m_shown, plotWidth(), fontMetrics().averageCharWidth() * 14).times) {
+        const int x = at(t);
+        std::fill(pixels + std::clamp(x, 0, line.width()),
+            pixels + std::clamp(x + std::max(1, static_cast<int>(ratio)), 0, line.width()),
+            m_theme->grid.rgb());
+    }
+    return line;
+}
+
+// Repeats a line of device pixels down a part of the plot: by far the cheapest way to paint one.
+void TimelineView::fillWith(QPainter& painter, const QRect& place, const QImage& line) const {
+    QBrush brush(line);
+    if (const double ratio = devicePixelRatioF(); ratio != 1)
+        brush.setTransform(QTransform::fromScale(1 / ratio, 1 / ratio));
+    painter.setBrushOrigin(plotLeft(), 0);
+    painter.fillRect(place, brush);
+}
+
+void TimelineView::paintLine(QPainter& painter, int index, const Grounds& grounds) {
     const RowLayout::Line& line = m_layout.lines()[static_cast<std::size_t>(index)];
     const int y = lineTop(line);
     const QRect plot(plotLeft(), y, plotWidth(), line.height);
-    painter.fillRect(plot,
-        !line.row            ? m_theme->header
-            : index % 2 == 1 ? m_theme->alternate
-                             : m_theme->background);
+    const QImage& ground = grounds[index % 2 == 1 ? 1 : 0];
     painter.save();
     painter.setClipRect(plot);
     if (line.row) {
-        for (const std::int64_t t : ticks)
-            painter.fillRect(
-                QRectF(plotLeft() + std::floor(m_shown.xAt(t)), y, 1, line.height), m_theme->grid);
+        fillWith(painter, QRect(plot.left(), y, plot.width(), 2), ground);
         const std::size_t lanes = line.row->curve ? 1 : line.row->lanes.size();
         for (std::size_t lane = 0; lane < lanes; ++lane)
-            paintLane(painter, line, lane, y + 2 + static_cast<int>(lane) * line.laneHeight);
-    } else if (line.busy) {
-        painter.fillRect(plot.adjusted(0, 2, 0, -2), m_theme->background);
-        paintStrip(painter, *line.busy, 0, plot.adjusted(0, 2, 0, -2));
+            paintLane(painter, line, lane, y + 2 + static_cast<int>(lane) * line.laneHeight, ground);
+        const int end = y + 2 + static_cast<int>(lanes) * line.laneHeight;
+        fillWith(painter, QRect(plot.left(), end, plot.width(), y + line.height - end), ground);
+    } else {
+        painter.fillRect(plot, m_theme->header);
+        const Strip* strip = line.busy ? m_strips.find(line.busy.get()) : nullptr;
+        if (line.busy)
+            fillWith(
+                painter, plot.adjusted(0, 2, 0, -2), strip ? withStrip(grounds[0], *strip, 0) : grounds[0]);
     }
     painter.restore();
     paintHeader(painter, line, y, index == m_currentLine);
 }
 
-void TimelineView::paintStrip(QPainter& painter, const TrackRow& row, std::size_t lane, const QRect& place) {
+// The ground with a strip's pixels where they stand now: at its own scale on whole device pixels, so that it
+// stays sharp, else stretched.
+QImage TimelineView::withStrip(const QImage& ground, const Strip& strip, std::size_t lane) const {
+    const double ratio = devicePixelRatioF();
+    double left = m_shown.xAt(strip.scale.startNs) * ratio;
+    double perPixel = m_shown.nsPerPx / ratio / strip.scale.nsPerPx;
+    if (std::abs(perPixel - 1) < 1e-9) {
+        perPixel = 1;
+        left = std::round(left);
+    }
+    QImage out = ground;
+    const QImage& image = strip.lanes[lane];
+    const auto* const from = reinterpret_cast<const QRgb*>(image.constScanLine(0));
+    auto* const to = reinterpret_cast<QRgb*>(out.scanLine(0));
+    const double past = std::min<double>(out.width(), std::ceil(left + image.width() / perPixel - 0.5));
+    for (int x = static_cast<int>(std::max(0.0, std::ceil(left - 0.5))); x < past; ++x) {
+        const auto at = std::min(static_cast<int>((x + 0.5 - left) * perPixel), image.width() - 1);
+        if (from[at] != 0) // else nothing is there
+            to[x] = from[at];
+    }
+    return out;
+}
+
+// A picture of a memory row has more than one line of pixels.
+void TimelineView::paintCurve(QPainter& painter, const TrackRow& row, const QRect& place) const {
     const Strip* strip = m_strips.find(&row);
-    if (strip == nullptr || lane >= strip->lanes.size())
+    if (strip == nullptr || strip->lanes.empty())
         return;
-    // Where the strip's pixels stand now; at its own scale on whole device pixels, so that it stays sharp.
     const double ratio = devicePixelRatioF();
     double left = m_shown.xAt(strip->scale.startNs);
     const double width = strip->width * strip->scale.nsPerPx / m_shown.nsPerPx;
@@ -114,15 +170,18 @@ void TimelineView::paintStrip(QPainter& painter, const TrackRow& row, std::size_
     if (to <= from)
         return;
     const double perPixel = strip->width / width;
-    const QImage& image = strip->lanes[lane];
+    const QImage& image = strip->lanes.front();
     painter.drawImage(QRectF(place.left() + from, place.top(), to - from, place.height()), image,
         QRectF((from - left) * perPixel, 0, (to - from) * perPixel, image.height()));
 }
 
-void TimelineView::paintLane(QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y) {
+void TimelineView::paintLane(
+    QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y, const QImage& ground) {
     const int height = line.laneHeight > 4 ? line.laneHeight - 1 : line.laneHeight;
-    paintStrip(painter, *line.row, lane, QRect(plotLeft(), y, plotWidth(), height));
+    const QRect place(plotLeft(), y, plotWidth(), height);
     if (line.row->curve) {
+        fillWith(painter, place.adjusted(0, 0, 0, line.laneHeight - height), ground);
+        paintCurve(painter, *line.row, place);
         const QString top
             = tr("most: %1").arg(QString::fromStdString(base::formatBytes(line.row->curve->maximum())));
         const QRectF plate(
@@ -132,6 +191,11 @@ void TimelineView::paintLane(QPainter& painter, const RowLayout::Line& line, std
         painter.drawText(plate, Qt::AlignCenter, top);
         return;
     }
+    const Strip* strip = m_strips.find(line.row.get());
+    fillWith(painter, place,
+        strip != nullptr && lane < strip->lanes.size() ? withStrip(ground, *strip, lane) : ground);
+    if (height < line.laneHeight)
+        fillWith(painter, QRect(place.left(), y + height, place.width(), line.laneHeight - height), ground);
     const Lane& events = *line.row->lanes[lane];
     if (line.row->kind == RowKind::gap)
         paintHatch(painter, line, events, y);
@@ -180,6 +244,9 @@ void TimelineView::paintWaits(QPainter& painter, const RowLayout::Line& line, co
 void TimelineView::paintLabels(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y) {
     const std::size_t last = lane.lowerBound(m_shown.endNs(plotWidth()));
     const auto least = static_cast<std::int64_t>(kLabelPx * m_shown.nsPerPx);
+    const QFontMetrics font = fontMetrics();
+    const double top = y + (line.laneHeight - 1 - font.height()) / 2;
+    std::optional<QRgb> pen; // that the painter has
     for (std::size_t i = lane.nextAtLeast(lane.firstEndingAfter(m_shown.startNs), last, least); i < last;
          i = lane.nextAtLeast(i + 1, last, least)) {
         double from = std::max(0.0, m_shown.xAt(lane.start(i)));
@@ -194,28 +261,35 @@ void TimelineView::paintLabels(QPainter& painter, const RowLayout::Line& line, c
             to = from + kLabelOfHatched * ((line.row->kind == RowKind::gap ? to : until) - from);
         if (to - from < kLabelPx)
             continue;
-        const NameTable::Entry& entry = (*m_names)[lane.name(i)];
-        const auto steps = static_cast<quint64>((to - from - 6) / 8);
-        const quint64 key = (static_cast<quint64>(lane.name(i)) << 32) | steps;
-        auto label = m_labels.find(key);
-        if (label == m_labels.end()) {
-            if (m_labels.size() > kMostLabels)
-                m_labels.clear();
-            const QString text = fontMetrics().elidedText(
-                QString::fromStdString(entry.text).left(300), Qt::ElideRight, static_cast<int>(steps * 8));
-            QStaticText made(text);
-            made.setTextFormat(Qt::PlainText);
-            label = m_labels.insert(key, made);
-        }
-        if (hatched) {
-            const QSizeF size = label->size();
-            painter.fillRect(QRectF(plotLeft() + from + 3, y + 1, size.width() + 4, line.laneHeight - 3),
+        const auto steps = static_cast<int>((to - from - 6) / 8);
+        const QStaticText& label = labelOf(lane.name(i), steps, font);
+        if (hatched)
+            painter.fillRect(
+                QRectF(plotLeft() + from + 3, y + 1, label.size().width() + 4, line.laneHeight - 3),
                 m_theme->background);
+        const QRgb color = hatched ? m_theme->text.rgb()
+                                   : m_labelOn[static_cast<std::size_t>((*m_names)[lane.name(i)].category)];
+        if (pen != color) {
+            pen = color;
+            painter.setPen(QColor(color));
         }
-        painter.setPen(hatched ? m_theme->text : labelOn(m_theme->bar(entry.category)));
-        painter.drawStaticText(
-            QPointF(plotLeft() + from + 5, y + (line.laneHeight - 1 - fontMetrics().height()) / 2), *label);
+        painter.drawStaticText(QPointF(plotLeft() + from + 5, top), label);
     }
+}
+
+// A name as it fits into so many steps of 8 px.
+const QStaticText& TimelineView::labelOf(std::uint32_t name, int steps, const QFontMetrics& font) {
+    const quint64 key = (static_cast<quint64>(name) << 32) | static_cast<quint64>(steps);
+    auto label = m_labels.find(key);
+    if (label == m_labels.end()) {
+        if (m_labels.size() > kMostLabels)
+            m_labels.clear();
+        const QString text = QString::fromStdString((*m_names)[name].text).left(300);
+        QStaticText made(font.elidedText(text, Qt::ElideRight, steps * 8));
+        made.setTextFormat(Qt::PlainText);
+        label = m_labels.insert(key, made);
+    }
+    return *label;
 }
 
 // At the right end of a row's title; returns the width that it takes.

@@ -17,9 +17,9 @@ constexpr int kAnimationMs = 120;
 } // namespace
 
 TimelineView::TimelineView(QWidget* parent)
-    : QAbstractScrollArea(parent)
-    , m_theme(&Theme::of(palette())) {
+    : QAbstractScrollArea(parent) {
     makeTimelineAccessible(); // before anything asks for an interface of this
+    setTheme(Theme::of(palette()));
     setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline"));
     setFocusPolicy(Qt::StrongFocus);
@@ -38,6 +38,8 @@ TimelineView::TimelineView(QWidget* parent)
 
 void TimelineView::setTheme(const Theme& theme) {
     m_theme = &theme;
+    for (std::size_t i = 0; i < kCategories; ++i)
+        m_labelOn[i] = labelOn(theme.category[i]).rgb();
     m_strips.clear();
     requestStrips();
 }
@@ -113,6 +115,8 @@ int TimelineView::lineTop(const RowLayout::Line& line) const {
 }
 
 void TimelineView::rearrange() {
+    m_layout.setSpan(m_onlyUsedRows ? std::optional(std::pair(m_scale.startNs, m_scale.endNs(plotWidth())))
+                                    : std::nullopt);
     m_layout.arrange(fontMetrics().height(), viewport()->height() - rowsTop());
     const int page = std::max(1, viewport()->height() - rowsTop());
     verticalScrollBar()->setPageStep(page);
@@ -122,12 +126,55 @@ void TimelineView::rearrange() {
     viewport()->update();
 }
 
+void TimelineView::setOnlyUsedRows(bool only) {
+    m_onlyUsedRows = only;
+    rearrangeInPlace();
+}
+
+// What stood at the top and what is current stay where they are, if they are still shown.
+void TimelineView::rearrangeInPlace() {
+    const auto& lines = m_layout.lines();
+    const auto isSame = [](const RowLayout::Line& a, const RowLayout::Line& b) {
+        return a.row == b.row && a.process == b.process;
+    };
+    const auto find = [&](const RowLayout::Line& wanted) {
+        return std::find_if(
+            lines.begin(), lines.end(), [&](const RowLayout::Line& line) { return isSame(line, wanted); });
+    };
+    std::optional<RowLayout::Line> current;
+    if (m_currentLine >= 0)
+        current = lines[static_cast<std::size_t>(m_currentLine)];
+    // The first line in sight, and those above it in case that it goes.
+    std::vector<std::pair<RowLayout::Line, int>> anchors;
+    for (const RowLayout::Line& line : lines) {
+        if (!line.pinned)
+            anchors.emplace_back(line, lineTop(line));
+        if (!line.pinned && lineTop(line) >= rowsTop() + m_layout.pinnedHeight())
+            break;
+    }
+    rearrange();
+    m_currentLine = -1;
+    if (current) {
+        if (const auto at = find(*current); at != lines.end())
+            m_currentLine = static_cast<int>(at - lines.begin());
+    }
+    for (auto anchor = anchors.rbegin(); anchor != anchors.rend(); ++anchor) {
+        const auto at = find(anchor->first);
+        if (at == lines.end() || at->pinned)
+            continue;
+        verticalScrollBar()->setValue(verticalScrollBar()->value() + lineTop(*at) - anchor->second);
+        return;
+    }
+}
+
 void TimelineView::setScale(const TimeScale& scale, Motion motion) {
     if (scale == m_scale)
         return;
     if (motion == Motion::jump)
         m_history.push(m_scale);
     m_scale = scale;
+    if (m_onlyUsedRows)
+        rearrangeInPlace();
     if (m_animated && isVisible() && motion != Motion::direct) {
         m_left = m_shown;
         m_animation.stop();
@@ -225,12 +272,10 @@ void TimelineView::showInterval(std::int64_t fromNs, std::int64_t toNs, double m
 void TimelineView::selectEvent(const EventKey& event) {
     m_selected = event;
     forgetFlow();
+    if (event && (event.endNs() < m_scale.startNs || event.startNs() > m_scale.endNs(plotWidth())))
+        setScale(m_scale.panned(m_scale.xAt(event.startNs()) - plotWidth() / 3.0), Motion::smooth);
     m_currentLine = m_layout.lineOf(event.row);
-    if (event) {
-        if (event.endNs() < m_scale.startNs || event.startNs() > m_scale.endNs(plotWidth()))
-            setScale(m_scale.panned(m_scale.xAt(event.startNs()) - plotWidth() / 3.0), Motion::smooth);
-        ensureVisible(m_currentLine);
-    }
+    ensureVisible(m_currentLine);
     describeSelection();
     viewport()->update();
     emit eventSelected(event);

@@ -13,6 +13,7 @@
 #include <QStaticText>
 #include <QVariantAnimation>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ public:
     // What the selected event hangs together with; drawn as arrows where both ends are on rows.
     void setFlow(const gd::gui::Flow& flow);
     void setFilter(const QString& text);
+    // Rows that have nothing at the times in view are left out, as they are while the view moves.
+    void setOnlyUsedRows(bool only);
     // How many hits of a search each row has: stands at the end of its title.
     void setHits(const std::vector<gd::gui::SearchResult::OfRow>& hits);
 
@@ -135,6 +138,7 @@ private:
     void showBetween(double share);
     void requestStrips();
     void rearrange();
+    void rearrangeInPlace();
     void ensureVisible(int line);
     void describeSelection();
     QString eventText(const EventKey& event) const;
@@ -144,9 +148,15 @@ private:
 
     void paintRuler(QPainter& painter);
     void paintRows(QPainter& painter);
-    void paintLine(QPainter& painter, int index, const std::vector<std::int64_t>& ticks);
-    void paintStrip(QPainter& painter, const TrackRow& row, std::size_t lane, const QRect& place);
-    void paintLane(QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y);
+    using Grounds = std::array<QImage, 2>; // of every second line
+    QImage groundLine(const QColor& ground) const;
+    QImage withStrip(const QImage& ground, const Strip& strip, std::size_t lane) const;
+    void fillWith(QPainter& painter, const QRect& place, const QImage& line) const;
+    void paintLine(QPainter& painter, int index, const Grounds& grounds);
+    void paintLane(
+        QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y, const QImage& ground);
+    void paintCurve(QPainter& painter, const TrackRow& row, const QRect& place) const;
+    const QStaticText& labelOf(std::uint32_t name, int steps, const QFontMetrics& font);
     void paintLabels(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     void paintHatch(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     int paintHitCount(QPainter& painter, const QRect& box, std::int64_t count);
@@ -167,7 +177,8 @@ private:
     void paintArea(QPainter& painter);
     void paintMarks(QPainter& painter);
 
-    const Theme* m_theme;
+    const Theme* m_theme = nullptr;
+    std::array<QRgb, kCategories> m_labelOn{}; // colour of a label on a bar
     TraceInfo m_info;
     std::shared_ptr<const NameTable> m_names;
     ReportPtr m_report;
@@ -180,6 +191,7 @@ private:
     QVariantAnimation m_animation;
     bool m_animated = false;
     ZoomHistory m_history;
+    bool m_onlyUsedRows = false;
     bool m_fitted = true; // still shows everything: goes on doing so when the size changes
 
     EventKey m_selected;

@@ -99,7 +99,8 @@ TEST(Lane, SearchesAgreeWithBruteForce) {
             const std::size_t bound = lane.lowerBound(t);
             ASSERT_TRUE(bound == lane.size() || lane.start(bound) >= t);
             ASSERT_TRUE(bound == 0 || lane.start(bound - 1) < t);
-            ASSERT_EQ(lane.lowerBoundFrom(bound / 2, t), bound);
+            ASSERT_EQ(lane.lowerBoundFrom(bound / 2, bound / 2, t), bound);
+            ASSERT_EQ(lane.lowerBoundFrom(bound / 3, random() % (lane.size() + 3), t), bound);
         }
     }
 }

@@ -16,6 +16,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <string>
 
 using namespace gd::gui;
 
@@ -100,15 +102,48 @@ TEST_F(Session, ShowsEveryKindOfRowOfARecordedTrace) {
     EXPECT_EQ(events, 100U);
 }
 
+// Calls of three communicators: one row a process, lanes for each, and every call in one of them.
+TEST_F(Session, CallsOfEachCommunicatorHaveALaneOfOneRow) {
+    const QString path = files.fixture("h200-fault-rank-divergent-capture");
+    Loaded trace(path);
+    auto db = gd::Db::openReadOnly(path.toStdString()).value();
+    int found = 0;
+    for (const RowPtr& row : trace.rows) {
+        if (row->kind != RowKind::commCall)
+            continue;
+        ++found;
+        EXPECT_EQ(row->title, "NCCL calls, 3 communicators");
+        ASSERT_EQ(row->lanes.size(), 3U);
+        std::size_t calls = 0;
+        std::set<std::string> communicators;
+        for (const auto& lane : row->lanes) {
+            std::set<std::string> ofLane;
+            for (std::size_t i = 0; i < lane->size(); ++i) {
+                const std::string& name = (*trace.session.names())[lane->name(i)].text;
+                ofLane.insert(name.substr(name.find(" · ")));
+            }
+            EXPECT_EQ(ofLane.size(), 1U);
+            communicators.merge(ofLane);
+            calls += lane->size();
+        }
+        EXPECT_EQ(communicators.size(), 3U);
+        EXPECT_EQ(calls,
+            db.queryInt64(fmt::format("SELECT count(*) FROM nccl_op WHERE process_id = {}", row->process))
+                .value());
+    }
+    EXPECT_EQ(found, 2);
+}
+
 TEST_F(Session, DetailsOfAKernelNameItAndItsLaunchShape) {
     Loaded trace(files.fixture("h200-trace-healthy"));
-    RowPtr stream;
+    EventKey event; // rows come in any order, and one of a stream holds copies, too
     for (const RowPtr& row : trace.rows) {
-        if (row->kind == RowKind::stream && row->slices[0].table == "kernel")
-            stream = row;
+        for (std::size_t i = 0; row->kind == RowKind::stream && !event && i < row->lanes[0]->size(); ++i) {
+            if (row->place(row->lanes[0]->row(i)).table == "kernel")
+                event = {row, 0, i};
+        }
     }
-    ASSERT_NE(stream, nullptr);
-    const EventKey event{stream, 0, 0};
+    ASSERT_TRUE(event);
     const auto rows = trace.details(event);
     std::string name, grid, start;
     for (const DetailRow& row : rows) {

@@ -10,6 +10,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QSplitter>
+#include <QStyle>
 #include <QTableView>
 #include <QToolButton>
 #include <QTreeView>
@@ -102,7 +103,8 @@ TEST_F(Panels, EveryTextOfTheDetailsIsWhole) {
     for (const int width : {1400, 1000, 800, 1900, 1250}) {
         window.resize(width, 800);
         QCoreApplication::processEvents();
-        const int room = table->columnWidth(1) - 8; // at least the margins of a cell
+        const int margin = table->style()->pixelMetric(QStyle::PM_FocusFrameHMargin, nullptr, table) + 1;
+        const int room = table->columnWidth(1) - 2 * margin;
         ASSERT_GT(table->model()->rowCount(), 5);
         int wrapped = 0;
         for (int row = 0; row < table->model()->rowCount(); ++row) {
@@ -113,6 +115,8 @@ TEST_F(Panels, EveryTextOfTheDetailsIsWhole) {
                                    .boundingRect(QRect(0, 0, room, 10'000), Qt::TextWordWrap, text)
                                    .height();
             EXPECT_GE(table->rowHeight(row), needed) << "at " << width << ": " << text.toStdString();
+            EXPECT_LT(table->rowHeight(row), needed + table->fontMetrics().height()) // no empty line
+                << "at " << width << ": " << text.toStdString();
             wrapped += needed > table->fontMetrics().height() ? 1 : 0;
         }
         EXPECT_GT(wrapped, 1);

@@ -103,6 +103,49 @@ TEST_F(Timeline, AFindingBringsTheRowsOfItsRankIntoSight) {
     EXPECT_EQ(view.verticalScrollBar()->value(), before);
 }
 
+TEST_F(Timeline, RowsWithNothingInViewAreLeftOutAndComeBack) {
+    // An event late in one row of rank 4; all others have theirs from 100 to 400 us.
+    LaneBuilder lanes;
+    lanes.add({800'000, 50'000, 0, 0});
+    TrackRow late;
+    late.kind = RowKind::host;
+    late.process = 4;
+    late.title = "late";
+    late.slices = {{"api_call", 0}};
+    late.lanes = std::move(lanes).build().lanes;
+    const auto made = std::make_shared<const TrackRow>(std::move(late));
+    view.addRow(made);
+    const auto shown = [&] {
+        return std::count_if(view.layout().lines().begin(), view.layout().lines().end(),
+            [](const RowLayout::Line& line) { return line.row != nullptr; });
+    };
+    view.setOnlyUsedRows(true);
+    EXPECT_EQ(shown(), 81);
+    view.showInterval(700'000, 900'000, 0);
+    ASSERT_EQ(shown(), 1);
+    EXPECT_GE(view.layout().lineOf(made), 0);
+    view.selectEvent({made, 0, 0});
+    EXPECT_EQ(view.currentLine(), view.layout().lineOf(made));
+    // To where it has nothing: it goes, the others are back, and so is the event when it is selected again.
+    view.showInterval(150'000, 350'000, 0);
+    EXPECT_EQ(shown(), 80);
+    EXPECT_EQ(view.layout().lineOf(made), -1);
+    view.selectEvent({made, 0, 0});
+    EXPECT_GE(view.layout().lineOf(made), 0);
+    EXPECT_EQ(view.currentLine(), view.layout().lineOf(made));
+    // What stood at the top stays there.
+    view.fitAll();
+    view.showProcess(6);
+    const auto top = [&] { return view.lineTop(*seen(6).front()); };
+    const int before = top();
+    view.showInterval(50'000, 950'000, 0);
+    EXPECT_EQ(top(), before);
+    view.setOnlyUsedRows(false);
+    EXPECT_EQ(top(), before);
+    view.showInterval(700'000, 900'000, 0);
+    EXPECT_EQ(shown(), 81);
+}
+
 TEST_F(Timeline, APinnedRowOfTheRankDoesNotStandForItsRows) {
     const auto& lines = view.layout().lines();
     const auto last = std::find_if(lines.begin(), lines.end(),

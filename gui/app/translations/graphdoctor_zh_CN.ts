@@ -826,6 +826,50 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <source>Rule %1</source>
         <translation>规则 %1</translation>
     </message>
+    <message>
+        <source>Hide rows that have nothing in view</source>
+        <translation>隐藏视图内没有内容的行</translation>
+    </message>
+    <message>
+        <source>GEMM</source>
+        <translation>GEMM</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>注意力</translation>
+    </message>
+    <message>
+        <source>other kernels</source>
+        <translation>其他核函数</translation>
+    </message>
+    <message>
+        <source>NCCL</source>
+        <translation>NCCL</translation>
+    </message>
+    <message>
+        <source>waits in it</source>
+        <translation>其中的等待</translation>
+    </message>
+    <message>
+        <source>copy</source>
+        <translation>拷贝</translation>
+    </message>
+    <message>
+        <source>fill</source>
+        <translation>填充</translation>
+    </message>
+    <message>
+        <source>replay</source>
+        <translation>重放</translation>
+    </message>
+    <message>
+        <source>idle gap</source>
+        <translation>空闲间隙</translation>
+    </message>
+    <message>
+        <source>host</source>
+        <translation>主机</translation>
+    </message>
 </context>
 <context>
     <name>gd::gui::Minimap</name>
@@ -1397,10 +1441,6 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <translation>核函数</translation>
     </message>
     <message>
-        <source>%1: only call times are known</source>
-        <translation>%1：只知道调用时间</translation>
-    </message>
-    <message>
         <source>Memory, device %1</source>
         <translation>显存，设备 %1</translation>
     </message>
@@ -1873,10 +1913,6 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <translation>NCCL 调用 %1</translation>
     </message>
     <message>
-        <source>NCCL calls %1, %2 ranks</source>
-        <translation>NCCL 调用 %1，%2 个 rank</translation>
-    </message>
-    <message>
         <source>%1: Enter shows its page, as graphdoctor rules show does</source>
         <translation>%1：按 Enter 显示其页面，与 graphdoctor rules show 相同</translation>
     </message>
@@ -1919,6 +1955,26 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>the other ranks&apos; calls are of other kinds up to here: which of them belong to this one is not known</source>
         <translation>到此为止其他 rank 的调用种类不同：无法确定哪些与此调用相对应</translation>
+    </message>
+    <message>
+        <source>%1 (%2 frames)</source>
+        <translation>%1（%2 帧）</translation>
+    </message>
+    <message>
+        <source>%1, %2 ranks</source>
+        <translation>%1，%2 个 rank</translation>
+    </message>
+    <message>
+        <source>NCCL calls, %1 communicators</source>
+        <translation>NCCL 调用，%1 个通信域</translation>
+    </message>
+    <message>
+        <source>NCCL call times %1</source>
+        <translation>NCCL 调用时刻 %1</translation>
+    </message>
+    <message>
+        <source>NCCL call times, %1 communicators</source>
+        <translation>NCCL 调用时刻，%1 个通信域</translation>
     </message>
 </context>
 </TS>

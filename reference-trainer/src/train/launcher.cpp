@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -60,7 +62,12 @@ void holdSignals(bool hold) {
     std::string option = "--rendezvous=" + folder;
     arguments.push_back(option.data());
     arguments.push_back(nullptr);
-    ::execv("/proc/self/exe", arguments.data());
+    // By its own name: one started as /proc/self/exe is called "exe", in a trace, too.
+    std::array<char, PATH_MAX> self{};
+    if (::readlink("/proc/self/exe", self.data(), self.size() - 1) > 0) {
+        ::execv(self.data(), arguments.data());
+    }
+    ::execv("/proc/self/exe", arguments.data()); // it was moved or replaced meanwhile
     fmt::print(stderr, "reference-trainer: cannot start rank {}: {}\n", rank, std::strerror(errno));
     std::_Exit(127);
 }

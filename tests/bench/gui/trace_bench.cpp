@@ -108,6 +108,24 @@ void benchAnswers(MainWindow& window, Figures& figures) {
     figures.print("details after a click, slowest of some", details, 50, "ms");
 }
 
+// Of the window with the trace: a tenth of it, moved inside the fetched span and painted each time.
+void benchPanning(MainWindow& window, Figures& figures) {
+    TimelineView* const view = window.timeline();
+    const std::int64_t all = view->info().endNs - view->info().startNs;
+    view->showInterval(view->info().startNs + all * 4 / 10, view->info().startNs + all / 2, 0);
+    view->settle();
+    const int made = view->strips().made();
+    double paint = 0;
+    for (int i = 0; i < 8; ++i) {
+        view->pan(0.1);
+        const double start = threadMs();
+        figures.require(!view->viewport()->grab().isNull(), "the timeline is painted");
+        paint = std::max(paint, threadMs() - start);
+    }
+    figures.print("painting while panning, slowest of eight", paint, 8, "ms");
+    figures.print("strips made by it", view->strips().made() - made, 0, "", false);
+}
+
 } // namespace
 
 void makeTrace(const std::string& path, std::size_t events) {
@@ -178,6 +196,7 @@ void benchTrace(const QString& path, Figures& figures) {
         figures.print("resident bytes an event, of the whole program",
             (residentBytes() - before) / static_cast<double>(events), 40, "B", false);
     benchAnswers(window, figures);
+    benchPanning(window, figures);
 }
 
 } // namespace gd::bench

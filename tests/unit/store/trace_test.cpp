@@ -107,8 +107,21 @@ TEST_F(TraceFile, RefusesWhatIsNoTrace) {
     fs::remove(path());
     std::ofstream(path()).flush();
     EXPECT_THAT(refusal(), HasSubstr("is empty"));
-    std::ofstream(path()) << "{\"traceEvents\": []}";
-    EXPECT_THAT(refusal(), HasSubstr("not a GraphDoctor trace"));
+    std::ofstream(path()) << "words";
+    EXPECT_THAT(refusal(), HasSubstr("not a GraphDoctor trace: byte 0"));
+}
+
+TEST_F(TraceFile, NamesTheToolWhoseTraceItIs) {
+    std::ofstream(path()) << "\n {\"traceEvents\": []}";
+    EXPECT_THAT(refusal(), HasSubstr("not a GraphDoctor trace but JSON (PyTorch's"));
+    std::ofstream(path()) << "\x1f\x8b\x08" << std::string(200, '.');
+    EXPECT_THAT(refusal(), HasSubstr("not a GraphDoctor trace but a file packed by gzip"));
+    fs::remove(path());
+    auto db = Db::create(path().string());
+    ASSERT_TRUE(db.has_value());
+    ASSERT_TRUE(db->exec("CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER)").has_value());
+    ASSERT_TRUE(db->close().has_value());
+    EXPECT_THAT(refusal(), HasSubstr("an export of Nsight Systems; other tools' traces cannot be opened"));
 }
 
 TEST_F(TraceFile, RefusesAForeignDatabase) {
