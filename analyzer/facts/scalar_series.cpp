@@ -23,9 +23,9 @@ double asReal(std::uint64_t value, std::int64_t bytes) {
                       : std::bit_cast<double>(value);
 }
 
-// Numbers that programs use: neither denormal nor astronomic.
+// Numbers that programs use: neither minute nor astronomic.
 bool isPlainReal(double value) {
-    return value == 0 || (std::isfinite(value) && std::abs(value) > 1e-30 && std::abs(value) < 1e30);
+    return value == 0 || (std::isfinite(value) && std::abs(value) > 1e-20 && std::abs(value) < 1e20);
 }
 
 // Small integers are denormal as reals, and everyday reals are huge as integers.
@@ -77,6 +77,15 @@ bool areNumbers(const std::vector<std::int64_t>& integers, bool real) {
     return true;
 }
 
+// A value that a program went on to pass lies among those before it or not far behind them. What lay on the
+// stack when a graph was captured has nothing to do with what lay there in eager runs.
+bool goesOn(const std::vector<double>& values, double frozen) {
+    constexpr double kRanges = 16;
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const double reach = kRanges * (*high - *low);
+    return frozen >= *low - reach && frozen <= *high + reach;
+}
+
 std::string textOf(std::uint64_t value, std::int64_t bytes, bool real) {
     return real ? fmt::format("{:.6g}", asReal(value, bytes)) : std::to_string(asInteger(value, bytes));
 }
@@ -115,15 +124,19 @@ std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::
     series.distinct = different.size();
     narrow(series, values);
     const bool real = areReals(values, series.bytes);
-    std::vector<double> reals;
+    const auto asNumber = [&](std::uint64_t value) {
+        return real ? asReal(value, series.bytes) : static_cast<double>(asInteger(value, series.bytes));
+    };
+    std::vector<double> numbers;
     std::vector<std::int64_t> integers;
     for (const std::uint64_t value : values) {
         integers.push_back(asInteger(value, series.bytes));
-        reals.push_back(real ? asReal(value, series.bytes) : 0);
+        numbers.push_back(asNumber(value));
     }
-    if (!areNumbers(integers, real))
+    const double frozenNumber = asNumber(series.frozenValue);
+    if (!areNumbers(integers, real) || (real && !isPlainReal(frozenNumber)) || !goesOn(numbers, frozenNumber))
         return std::nullopt;
-    series.hasTrend = real ? onlyRisesOrFalls(reals) : onlyRisesOrFalls(integers);
+    series.hasTrend = real ? onlyRisesOrFalls(numbers) : onlyRisesOrFalls(integers);
     series.frozenText = textOf(series.frozenValue, series.bytes, real);
     // The last ones lead up to the capture.
     const std::size_t first = values.size() > kShownValues ? values.size() - kShownValues : 0;

@@ -28,7 +28,8 @@ struct Series {
 
 // The series of `eager` (in the order of the runs, at least 2), or nothing when it says nothing: one value
 // all along, a value that had settled before the capture (equal in the last three runs), what looks like
-// addresses, what no program would count or measure with (padding), a word of no bytes or more than 8.
+// addresses, what no program would count or measure with (padding), a graph's value that has nothing to do
+// with the others, a word of no bytes or more than 8.
 std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::uint64_t>& eager);
 
 } // namespace gd::facts

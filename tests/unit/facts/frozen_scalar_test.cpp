@@ -51,7 +51,22 @@ TEST(ScalarSeries, SaysNothingOfConstantsSettledValuesAndAddresses) {
     EXPECT_FALSE(changingSeries({8, 0x7f00'1234'0000}, {0x7f00'1234'1000, 0x7f00'1234'2000}));
     EXPECT_TRUE(changingSeries({4, 5}, {1, 2, 4, 4, 5}));
     EXPECT_FALSE(changingSeries({4, 5}, {0x55d0'1201, 0x7ffd'5501, 0x7ffe'0001})) << "padding";
-    EXPECT_TRUE(changingSeries({8, 0}, {0x10'0000'0001, 0x10'0000'1001, 0x10'0000'2001})) << "equal steps";
+    EXPECT_TRUE(changingSeries({8, 0x10'0000'3001}, {0x10'0000'0001, 0x10'0000'1001, 0x10'0000'2001}))
+        << "equal steps";
+}
+
+// Padding of PyTorch's reduce_kernel, as an H200 recorded it: what lay on the stack in nine eager steps
+// (halves of times and addresses) and when the step was captured.
+TEST(ScalarSeries, SaysNothingWhenTheGraphsValueDoesNotGoOnFromTheOthers) {
+    EXPECT_FALSE(
+        changingSeries({4, 4041199440}, {9010, 10101, 11165, 12197, 13252, 14343, 15435, 16534, 17621}));
+    EXPECT_FALSE(changingSeries({4, 32765}, {2310, 2348, 2386, 2424, 2463, 2501, 2539, 2577, 2613}));
+    EXPECT_FALSE(changingSeries({4, real(1.297e29F)}, {real(-1.6e-17F), real(-6.8e-17F), real(-2.7e-16F)}));
+    EXPECT_FALSE(changingSeries({4, 7}, {real(-1.6F), real(-6.8F), real(-2.7F)}))
+        << "no number that a program uses";
+    EXPECT_TRUE(changingSeries({4, 60}, {1, 2, 3, 4, 5})) << "some eager steps were not seen";
+    EXPECT_TRUE(changingSeries({4, real(0)}, {real(1e-4F), real(2e-4F), real(3e-4F)}))
+        << "a rate that warms up";
 }
 
 TEST(ScalarSeries, SaysNothingOfWordsThatCannotBe) {
