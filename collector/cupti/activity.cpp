@@ -251,6 +251,15 @@ void Activity::flush() noexcept {
     }
 }
 
+void Activity::flushAll(std::int64_t ns) noexcept {
+    const std::int64_t until = sink::nowNs() + ns;
+    std::uint64_t seen = 0;
+    do {
+        seen = m_bytesSeen.load(std::memory_order_relaxed);
+        flush();
+    } while (m_bytesSeen.load(std::memory_order_relaxed) != seen && sink::nowNs() < until);
+}
+
 void Activity::watchNodeRecords() noexcept {
     if (m_policy.nodesUsedUp() || m_nodeRecords.load(std::memory_order_relaxed) < m_mostNodeRecords) {
         return;
@@ -417,6 +426,7 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
         records.kernelsOff = self.m_kernelsOff;
         records.graphsOff = self.m_graphsOff;
     }
+    self.m_bytesSeen.fetch_add(validBytes, std::memory_order_relaxed);
     CUpti_Activity* record = nullptr;
     const bool keepSyncs = self.m_keepSyncs.load(std::memory_order_relaxed);
     CUptiResult read = CUPTI_SUCCESS;

@@ -63,6 +63,9 @@ public:
     bool learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
     void flush() noexcept;
+    /// Flushes until a flush brings nothing new: CUPTI goes on working at what a device has just finished. At
+    /// most `ns`.
+    void flushAll(std::int64_t ns) noexcept;
     /// The process ends: no kind is switched any more, by no thread. Waits at most `ns` for a switch under
     /// way.
     void end(std::int64_t ns) noexcept;
@@ -108,6 +111,7 @@ private:
     GraphTracePolicy::Wanted m_on;
     std::atomic<bool> m_started{false};
     std::atomic<bool> m_ended{false};
+    std::atomic<std::uint64_t> m_bytesSeen{0}; ///< of records, in all
     std::atomic<bool> m_windowOpen{false}; ///< launches are counted
     ReplayStreams m_streams;
     std::atomic<bool> m_noReplay{true}; ///< none since the start or the last idle moment

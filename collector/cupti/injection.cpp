@@ -70,7 +70,10 @@ std::atomic<std::uint32_t> g_flushedAtExit{0};
 
 void* flushForExit(void*) noexcept {
     g_exitThread.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
-    flush();
+    if (const GatePass pass(g_gate); pass) {
+        const InsideGuard guard(ThreadCalls::current());
+        Activity::instance().flushAll(kExitWaitNs / 2);
+    }
     g_flushedAtExit.store(1, std::memory_order_release);
     session::wakeAll(g_flushedAtExit);
     return nullptr;
