@@ -8,8 +8,8 @@
 namespace gd::gui {
 namespace {
 
-constexpr std::size_t kBlock = 16;
-constexpr std::size_t kFan = 8;
+constexpr std::size_t kBlock = 4;
+constexpr std::size_t kFan = 4;
 constexpr std::int64_t kMostDuration = 0xffffffff;
 constexpr std::size_t kMergedRuns = 8;
 
@@ -68,7 +68,8 @@ Lane::Longest Lane::better(const Longest& a, const Longest& b) const {
 }
 
 std::size_t Lane::longest(std::size_t from, std::size_t to) const {
-    Longest best = entry(from);
+    std::size_t best = from;
+    std::int64_t most = -1;
     std::size_t i = from;
     while (i < to) {
         // The largest block that starts here and ends in the range.
@@ -82,10 +83,21 @@ std::size_t Lane::longest(std::size_t from, std::size_t to) const {
             level = &candidate;
             next *= kFan;
         }
-        best = better(best, level == nullptr ? entry(i) : (*level)[i / width]);
+        std::size_t at = i;
+        std::int64_t durNs = kMostDuration;
+        if (level != nullptr) {
+            at = (*level)[i / width].index;
+            durNs = (*level)[i / width].durNs;
+        }
+        if (durNs == kMostDuration) // cut, or not known yet
+            durNs = duration(at);
+        if (durNs > most) {
+            most = durNs;
+            best = at;
+        }
         i += width;
     }
-    return best.index;
+    return best;
 }
 
 std::size_t Lane::nextAtLeast(std::size_t from, std::size_t to, std::int64_t durNs) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +18,7 @@ struct Event {
 };
 
 // Events of one line of the drawing: sorted by start, disjoint. Immutable once built, so that threads share
-// it. 24.6 bytes an event: start, prefix sum of durations (which gives each duration and, by one difference,
+// it. 26.7 bytes an event: start, prefix sum of durations (which gives each duration and, by one difference,
 // the busy time of any range), name, row, and block maxima of durations.
 class Lane {
 public:
@@ -41,6 +42,12 @@ public:
     std::size_t longest(std::size_t from, std::size_t to) const;
     // First event of [from, to) with at least this duration; `to`: none.
     std::size_t nextAtLeast(std::size_t from, std::size_t to, std::int64_t durNs) const;
+    // Soon the name of `named` and the times around `next` are asked for.
+    void expect(std::size_t named, std::size_t next) const {
+        __builtin_prefetch(m_names.data() + named);
+        __builtin_prefetch(m_starts.data() + std::min(next, size() - 1));
+        __builtin_prefetch(m_prefix.data() + std::min(next, size() - 1));
+    }
     std::size_t bytes() const;
 
 private:
@@ -57,7 +64,7 @@ private:
     std::vector<std::int64_t> m_prefix; // one more than events
     std::vector<std::uint32_t> m_names;
     std::vector<std::uint32_t> m_rows;
-    // The longest event of each block: level 0 of 16 events, each further level of 8 blocks.
+    // The longest event of each block: level 0 of 4 events, each further level of 4 blocks.
     std::vector<std::vector<Longest>> m_maxima;
 };
 

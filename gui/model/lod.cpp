@@ -15,7 +15,6 @@ std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width)
         edge = scale.nsAt(static_cast<double>(x + 1));
         const std::int64_t to = std::max(edge, from + 1);
         Cell& cell = cells[x];
-        cell.fromNs = from;
         cell.spanNs = to - from;
         // Events that ended before this pixel were passed by the pixel before, except the last it touched.
         while (next < lane.size() && lane.end(next) <= from && lane.start(next) < from)
@@ -31,6 +30,9 @@ std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width)
         cell.count = static_cast<std::uint32_t>(past - next);
         cell.longest = static_cast<std::uint32_t>(lane.longest(next, past));
         cell.last = static_cast<std::uint32_t>(past - 1);
+        if (lane.start(past - 1) >= from)
+            cell.lastNs = lane.duration(past - 1);
+        lane.expect(cell.longest, past + before);
         // Its last event may reach into the next pixel. Below 1 ns a pixel the next one covers the same time.
         if (edge >= to)
             next = past - 1;

@@ -12,8 +12,8 @@ namespace gd::gui {
 // What one pixel of a lane shows.
 struct Cell {
     std::int64_t busyNs = 0; // exact: events that cross an edge of the pixel count with their part
-    std::int64_t fromNs = 0; // first time that the pixel covers
-    std::int64_t spanNs = 0; // and how much
+    std::int64_t spanNs = 0; // time that the pixel covers
+    std::int64_t lastNs = -1; // duration of the last event, if it begins in the pixel
     std::uint32_t count = 0; // events that touch the pixel
     std::uint32_t longest = 0; // the longest of them; only with count > 0
     std::uint32_t last = 0; // the last of them; only with count > 0

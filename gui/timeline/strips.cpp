@@ -60,8 +60,7 @@ QImage drawLane(
         if (cell.count == 0)
             continue;
         const Category category = names[lane.name(cell.longest)].category;
-        if (lane.start(cell.last) >= cell.fromNs
-            && static_cast<double>(lane.duration(cell.last)) >= kEdgePx * scale.nsPerPx)
+        if (static_cast<double>(cell.lastNs) >= kEdgePx * scale.nsPerPx)
             pixels[x] = shades.at(category, 0.5);
         else // not busy at all: all of them are without duration
             pixels[x]

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kLabelPx = 30;
 constexpr double kLabelOfHatched = 0.6; // of the bar's width
-constexpr int kMostLabels = 4000; // kept
+constexpr int kMostLabels = 3000; // kept: some 6 KB each
 
 // Until when a communication kernel waits for other ranks; -1: it does not, or nobody knows.
 std::int64_t waitEnd(const TrackRow& row, const Lane& lane, std::size_t i) {
@@ -246,7 +246,6 @@ void TimelineView::paintLabels(QPainter& painter, const RowLayout::Line& line, c
     const auto least = static_cast<std::int64_t>(kLabelPx * m_shown.nsPerPx);
     const QFontMetrics font = fontMetrics();
     const double top = y + (line.laneHeight - 1 - font.height()) / 2;
-    std::optional<QRgb> pen; // that the painter has
     for (std::size_t i = lane.nextAtLeast(lane.firstEndingAfter(m_shown.startNs), last, least); i < last;
          i = lane.nextAtLeast(i + 1, last, least)) {
         double from = std::max(0.0, m_shown.xAt(lane.start(i)));
@@ -261,35 +260,43 @@ void TimelineView::paintLabels(QPainter& painter, const RowLayout::Line& line, c
             to = from + kLabelOfHatched * ((line.row->kind == RowKind::gap ? to : until) - from);
         if (to - from < kLabelPx)
             continue;
-        const auto steps = static_cast<int>((to - from - 6) / 8);
-        const QStaticText& label = labelOf(lane.name(i), steps, font);
-        if (hatched)
+        const auto steps = static_cast<quint32>((to - from - 6) / 8);
+        const QImage& label = labelOf(lane.name(i), steps, hatched, font);
+        if (hatched) {
+            const double width = label.width() / label.devicePixelRatio();
             painter.fillRect(
-                QRectF(plotLeft() + from + 3, y + 1, label.size().width() + 4, line.laneHeight - 3),
-                m_theme->background);
-        const QRgb color = hatched ? m_theme->text.rgb()
-                                   : m_labelOn[static_cast<std::size_t>((*m_names)[lane.name(i)].category)];
-        if (pen != color) {
-            pen = color;
-            painter.setPen(QColor(color));
+                QRectF(plotLeft() + from + 3, y + 1, width + 4, line.laneHeight - 3), m_theme->background);
         }
-        painter.drawStaticText(QPointF(plotLeft() + from + 5, top), label);
+        painter.drawImage(QPointF(std::round(plotLeft() + from + 5), top), label);
     }
 }
 
-// A name as it fits into so many steps of 8 px.
-const QStaticText& TimelineView::labelOf(std::uint32_t name, int steps, const QFontMetrics& font) {
-    const quint64 key = (static_cast<quint64>(name) << 32) | static_cast<quint64>(steps);
-    auto label = m_labels.find(key);
-    if (label == m_labels.end()) {
-        if (m_labels.size() > kMostLabels)
-            m_labels.clear();
-        const QString text = QString::fromStdString((*m_names)[name].text).left(300);
-        QStaticText made(font.elidedText(text, Qt::ElideRight, steps * 8));
-        made.setTextFormat(Qt::PlainText);
-        label = m_labels.insert(key, made);
-    }
-    return *label;
+// A name as it fits into so many steps of 8 px, on the colour of its bar, or on the ground where that is
+// hatched. Copying such a picture costs a tenth of drawing its letters.
+const QImage& TimelineView::labelOf(
+    std::uint32_t name, quint32 steps, bool hatched, const QFontMetrics& font) {
+    const double ratio = devicePixelRatioF();
+    if (m_labels.size() > kMostLabels || m_labelRatio != ratio)
+        m_labels.clear();
+    m_labelRatio = ratio;
+    const quint64 key = (static_cast<quint64>(name) << 32) | (steps << 1) | (hatched ? 1 : 0);
+    const auto known = m_labels.constFind(key);
+    if (known != m_labels.constEnd())
+        return *known;
+    const NameTable::Entry& entry = (*m_names)[name];
+    const QString text = font.elidedText(
+        QString::fromStdString(entry.text).left(300), Qt::ElideRight, static_cast<int>(steps * 8));
+    const QColor ground = hatched ? m_theme->background : m_theme->bar(entry.category);
+    const QSize size(std::max(1, font.horizontalAdvance(text)), font.height());
+    QImage image(size * ratio, QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
+    image.fill(ground);
+    QPainter painter(&image);
+    painter.setFont(this->font());
+    painter.setPen(hatched ? m_theme->text : labelOn(ground));
+    painter.drawText(QPointF(0, font.ascent()), text);
+    painter.end();
+    return *m_labels.insert(key, image);
 }
 
 // At the right end of a row's title; returns the width that it takes.

@@ -38,8 +38,7 @@ TimelineView::TimelineView(QWidget* parent)
 
 void TimelineView::setTheme(const Theme& theme) {
     m_theme = &theme;
-    for (std::size_t i = 0; i < kCategories; ++i)
-        m_labelOn[i] = labelOn(theme.category[i]).rgb();
+    m_labels.clear();
     m_strips.clear();
     requestStrips();
 }

@@ -10,7 +10,7 @@
 
 #include <QAbstractScrollArea>
 #include <QHash>
-#include <QStaticText>
+#include <QImage>
 #include <QVariantAnimation>
 
 #include <array>
@@ -156,7 +156,7 @@ private:
     void paintLane(
         QPainter& painter, const RowLayout::Line& line, std::size_t lane, int y, const QImage& ground);
     void paintCurve(QPainter& painter, const TrackRow& row, const QRect& place) const;
-    const QStaticText& labelOf(std::uint32_t name, int steps, const QFontMetrics& font);
+    const QImage& labelOf(std::uint32_t name, quint32 steps, bool hatched, const QFontMetrics& font);
     void paintLabels(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     void paintHatch(QPainter& painter, const RowLayout::Line& line, const Lane& lane, int y);
     int paintHitCount(QPainter& painter, const QRect& box, std::int64_t count);
@@ -178,7 +178,6 @@ private:
     void paintMarks(QPainter& painter);
 
     const Theme* m_theme = nullptr;
-    std::array<QRgb, kCategories> m_labelOn{}; // colour of a label on a bar
     TraceInfo m_info;
     std::shared_ptr<const NameTable> m_names;
     ReportPtr m_report;
@@ -209,7 +208,8 @@ private:
     std::int64_t m_dragNs = 0;
     bool m_moved = false;
     std::map<const TrackRow*, std::int64_t> m_hits;
-    QHash<quint64, QStaticText> m_labels; // by name and width in steps of 8 px
+    QHash<quint64, QImage> m_labels; // by name, width in steps of 8 px, and whether on hatching
+    double m_labelRatio = 1;
 };
 
 } // namespace gd::gui

@@ -45,6 +45,7 @@ Cell bruteForce(const Track& track, std::int64_t from, std::int64_t to) {
             continue;
         ++cell.count;
         cell.last = event.row;
+        cell.lastNs = event.startNs >= from ? event.durNs : -1;
         cell.busyNs += std::max<std::int64_t>(0, std::min(end, to) - std::max(event.startNs, from));
         if (event.durNs > longest) {
             longest = event.durNs;
@@ -78,6 +79,7 @@ TEST(Lod, EveryPixelEqualsBruteForce) {
             ASSERT_EQ(cell.busyNs, expected.busyNs) << "round " << round << " pixel " << x;
             if (expected.count > 0) {
                 ASSERT_EQ(cell.last, expected.last);
+                ASSERT_EQ(cell.lastNs, expected.lastNs);
                 ASSERT_EQ(cell.longest, expected.longest) << "round " << round << " pixel " << x;
             }
         }
