@@ -38,6 +38,11 @@ CompareWindow::CompareWindow(const Theme* theme, QWidget* parent)
     setWindowTitle(tr("GraphDoctor"));
     if (theme != nullptr)
         QApplication::setPalette(theme->palette());
+    if (theme != nullptr) {
+        QPalette box = theme->palette(); // its outline is made of the window's colour: none on a dark one
+        box.setColor(QPalette::Window, theme->muted);
+        m_onlyChanges->setPalette(box);
+    }
     const Theme& colors = theme != nullptr ? *theme : Theme::of(palette());
     for (std::size_t side = 0; side < m_sides.size(); ++side) {
         auto* const panel = new QWidget;

@@ -63,7 +63,7 @@ void RowLayout::placeRow(const RowPtr& row, bool pinned, int fontHeight, double 
     // Deep rows get thin lanes: the shape shows, names come with the pointer or a closer look. Calls of
     // several communicators are moments, which have no room for a name anyway.
     const int plain = row->curve                      ? 2 * fontHeight
-        : row->kind == RowKind::commCall && lanes > 1 ? std::max(4, fontHeight * 2 / 5)
+        : row->kind == RowKind::commCall && lanes > 1 ? std::max(4, (fontHeight + 2) / lanes)
         : lanes <= 4                                  ? fontHeight + 2
                                                       : std::max(3, 5 * fontHeight / lanes);
     const int lane = static_cast<int>(plain * growth);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLabelPx = 30;
 constexpr double kLabelOfHatched = 0.6; // of the bar's width
+constexpr int kLeastLetters = 3; // of a name that is cut, the dots among them
 constexpr int kMostLabels = 3000; // kept: some 6 KB each
 
 // Until when a communication kernel waits for other ranks; -1: it does not, or nobody knows.
@@ -262,6 +263,8 @@ void TimelineView::paintLabels(QPainter& painter, const RowLayout::Line& line, c
             continue;
         const auto steps = static_cast<quint32>((to - from - 6) / 8);
         const QImage& label = labelOf(lane.name(i), steps, hatched, font);
+        if (label.isNull())
+            continue;
         if (hatched) {
             const double width = label.width() / label.devicePixelRatio();
             painter.fillRect(
@@ -286,6 +289,8 @@ const QImage& TimelineView::labelOf(
     const NameTable::Entry& entry = (*m_names)[name];
     const QString text = font.elidedText(
         QString::fromStdString(entry.text).left(300), Qt::ElideRight, static_cast<int>(steps * 8));
+    if (text.size() < kLeastLetters && text.size() < static_cast<qsizetype>(entry.text.size()))
+        return *m_labels.insert(key, QImage()); // "g…" says nothing
     const QColor ground = hatched ? m_theme->background : m_theme->bar(entry.category);
     const QSize size(std::max(1, font.horizontalAdvance(text)), font.height());
     QImage image(size * ratio, QImage::Format_RGB32);
