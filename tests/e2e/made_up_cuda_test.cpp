@@ -71,6 +71,12 @@ std::vector<std::string> ownLines(const std::string& err) {
     return lines;
 }
 
+TEST_F(MadeUpCuda, NothingCallsCuptiAfterItsEnd) {
+    shop.variables["GRAPHDOCTOR_POLL_MS"] = "5";
+    for (const char* level : {"off", "standard"})
+        expectUnharmed(record({GD_MADE_UP_JOB, "level-at-end"}, level));
+}
+
 TEST_F(MadeUpCuda, IsRecordedLikeARealOne) {
     const ProgramEnd end = record();
     expectUnharmed(end);

@@ -19,7 +19,8 @@ __global__ void increment(int* data, int count) {
 
 namespace {
 
-constexpr int kReplays = 30;
+constexpr int kReplays
+    = 15; // too few steps for rules on what is usual: these devices have next to nothing to do
 
 void check(int result, const char* what) {
     if (result != 0) {

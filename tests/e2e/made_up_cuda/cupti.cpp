@@ -3,6 +3,7 @@
 #include "tests/e2e/made_up_cuda/cupti.h"
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -28,6 +29,7 @@ struct State {
     std::deque<CUpti_ActivityGraphTrace2> records;
     unsigned flushes = 0;
     std::atomic<unsigned> refusals{0};
+    std::atomic<bool> ended{false};
 };
 
 State& state() {
@@ -35,8 +37,17 @@ State& state() {
     return *only;
 }
 
+// The real one's destructors leave nothing behind that a call could work with.
+struct End {
+    ~End() { state().ended = true; }
+} g_end;
+
 /// What `function` is to answer.
 CUptiResult answer(const char* function) {
+    if (state().ended) {
+        std::fprintf(stderr, "%s: called after the end of CUPTI\n", function);
+        std::abort();
+    }
     const char* wanted = std::getenv("GD_CUPTI_FAILS");
     const std::size_t length = std::strlen(function);
     if (wanted == nullptr || std::strncmp(wanted, function, length) != 0 || wanted[length] != '=') {

@@ -2,7 +2,8 @@
 // A job on the made-up CUDA: captures a graph, makes an executable and replays it 20 times. Prints what it
 // did, the same with a collector and without.
 //
-//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger]
+//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end]
+#include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
 
@@ -74,6 +75,16 @@ void awaitFlush(const Cupti& cupti) {
     }
 }
 
+// As an exit handler from before the first CUDA call it runs after the destructors of CUPTI: the level
+// changes, and the collector's own thread has the time to see it.
+void changeLevels() {
+    ControlPage page;
+    for (std::uint32_t i = 0; i < 200; ++i) {
+        page.setLevel(i % 5);
+        pause();
+    }
+}
+
 void work(const Cupti& cupti) {
     PlayedDriver driver([&](CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
         if (cupti.notify != nullptr) {
@@ -104,6 +115,9 @@ void work(const Cupti& cupti) {
 
 int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
+    if (mode == "level-at-end") {
+        std::atexit(changeLevels);
+    }
     const CUresult result = cuInit(0);
     if (result != CUDA_SUCCESS) {
         std::printf("cuInit: %d\n", result);
