@@ -55,7 +55,7 @@ void initializeAgain(const char* library) {
     }
 }
 
-void pause() {
+void aMillisecond() {
     const timespec millisecond{0, 1'000'000};
     nanosleep(&millisecond, nullptr);
 }
@@ -64,14 +64,14 @@ void pause() {
 // something was refused it may never do so.
 void awaitActivity(const Cupti& cupti) {
     while (cupti.kinds != nullptr && cupti.kinds() == 0 && cupti.refusals() == 0) {
-        pause();
+        aMillisecond();
     }
 }
 
 // Until the collector has fetched what there is.
 void awaitFlush(const Cupti& cupti) {
     while (cupti.flushes != nullptr && cupti.kinds() != 0 && cupti.flushes() == 0 && cupti.refusals() == 0) {
-        pause();
+        aMillisecond();
     }
 }
 
@@ -81,7 +81,7 @@ void changeLevels() {
     ControlPage page;
     for (std::uint32_t i = 0; i < 200; ++i) {
         page.setLevel(i % 5);
-        pause();
+        aMillisecond();
     }
 }
 
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
         awaitFlush(cupti);
     }
     for (int i = 0; mode == "linger" && i < 300; ++i) {
-        pause();
+        aMillisecond();
     }
     std::printf("%d replays\n", kReplays);
     return 7;
