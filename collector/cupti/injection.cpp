@@ -122,8 +122,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     }
     gd::cupti::g_startedIn = getpid();
     gd::session::registerSource(&gd::cupti::kHooks);
-    if (gd::cupti::Client::instance().start()) {
-        std::atexit(gd::cupti::atExit);
-    }
+    gd::cupti::Client::instance().start();
+    std::atexit(gd::cupti::atExit); // after CUPTI is loaded: it runs before its destructors
     return 1;
 }

@@ -73,7 +73,7 @@ std::vector<std::string> ownLines(const std::string& err) {
 
 TEST_F(MadeUpCuda, NothingCallsCuptiAfterItsEnd) {
     shop.variables["GRAPHDOCTOR_POLL_MS"] = "5";
-    for (const char* level : {"off", "standard"})
+    for (const char* level : {"light", "standard"})
         expectUnharmed(record({GD_MADE_UP_JOB, "level-at-end"}, level));
 }
 
