@@ -55,7 +55,8 @@ TYPED_TEST(TypedGpu, Elementwise) {
 
 TYPED_TEST(TypedGpu, BiasBackward) {
     using T = TypeParam;
-    for (const auto& [rows, columns] : {std::pair{5L, 3L}, {1000L, 768L}, {257L, 771L}, {64L, 24L}}) {
+    for (const auto& [rows, columns] :
+        {std::pair{5L, 3L}, {1000L, 768L}, {257L, 771L}, {64L, 24L}, {2L, 6400L}, {40000L, 40L}}) {
         const Values dy = rounded<T>(normals<double>(length(rows * columns), 1));
         const Values before = rounded<Wide<T>>(normals<double>(length(columns), 2));
         Values wanted = before;
@@ -79,7 +80,9 @@ TYPED_TEST(TypedGpu, RandomNumbersAreTheHosts) {
 TYPED_TEST(TypedGpu, Norms) {
     using T = TypeParam;
     using W = Wide<T>;
-    for (const auto& [rows, hidden] : {std::pair{3L, 5L}, {700L, 768L}, {33L, 100L}, {2L, 4096L}}) {
+    // The last ones: many rows side by side in a block, seven warps a row, a block a row, more than that.
+    for (const auto& [rows, hidden] : {std::pair{3L, 5L}, {700L, 768L}, {33L, 100L}, {2L, 4096L},
+             {9001L, 64L}, {1000L, 1600L}, {7L, 8192L}, {300L, 2056L}, {2L, 8200L}}) {
         const std::size_t count = length(rows * hidden);
         const double epsilon = static_cast<double>(static_cast<W>(1e-5));
         const Values x = rounded<T>(normals<double>(count, 1, 3.0));
@@ -181,7 +184,8 @@ TYPED_TEST(TypedGpu, Embedding) {
 
 TYPED_TEST(TypedGpu, Rotary) {
     using T = TypeParam;
-    for (const auto& [seq, batch, heads, size] : {std::tuple{9L, 2L, 3L, 6L}, {513L, 2L, 4L, 64L}}) {
+    for (const auto& [seq, batch, heads, size] : {std::tuple{9L, 2L, 3L, 6L}, {513L, 2L, 4L, 64L},
+             {33L, 3L, 25L, 64L}, {70L, 1L, 40L, 128L}, {9L, 1L, 1L, 16L}, {5L, 2L, 5L, 200L}}) {
         Values qkv = rounded<T>(normals<double>(length(seq * batch * 3 * heads * size), 1));
         T* gpu = this->template put<T>(qkv);
         Rotary<double>::host({qkv.data(), seq, batch, heads, size, 10000.0, -1.0});

@@ -126,7 +126,8 @@ protected:
 };
 
 TEST_F(Fp8Kernels, QuantizesAsTheHostDoes) {
-    for (const auto& [rows, columns] : {std::pair{5L, 3L}, {64L, 48L}, {1000L, 768L}, {33L, 40L}}) {
+    for (const auto& [rows, columns] :
+        {std::pair{5L, 3L}, {64L, 48L}, {1000L, 768L}, {33L, 40L}, {1024L, 768L}, {144L, 200L}, {16L, 8L}}) {
         for (const bool gradient : {false, true}) {
             for (const bool transposed : {false, true}) {
                 const auto count = static_cast<std::size_t>(rows * columns);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/elementwise.h"
 #include "kernels/philox.h"
@@ -34,14 +35,18 @@ template <class T> __device__ inline Wide<T> tanhFor(Wide<T> x) {
     }
 }
 
+// x * (1 + tanh(u)) / 2 with u = sqrt(2 / pi) * (x + kCubic * x^3).
 template <class T, class W = Wide<T>> __device__ inline W gelu(W x) {
-    return W(0.5) * x * (W(1) + tanhFor<T>(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x)));
+    const W t = tanhFor<T>(x * (W(kSqrt2OverPi) + W(kSqrt2OverPi * kCubic) * (x * x)));
+    const W half = W(0.5) * x;
+    return half + half * t;
 }
 
 template <class T, class W = Wide<T>> __device__ inline W geluGradient(W x, W dout) {
-    const W t = tanhFor<T>(W(kSqrt2OverPi) * (x + W(kCubic) * x * x * x));
-    const W inner = W(kSqrt2OverPi) * (W(1) + W(3 * kCubic) * x * x);
-    return dout * (W(0.5) * (W(1) + t) + W(0.5) * x * (W(1) - t * t) * inner);
+    const W square = x * x;
+    const W t = tanhFor<T>(x * (W(kSqrt2OverPi) + W(kSqrt2OverPi * kCubic) * square));
+    const W slope = W(0.5 * kSqrt2OverPi) + W(1.5 * kSqrt2OverPi * kCubic) * square; // half of du/dx
+    return dout * ((W(0.5) + W(0.5) * t) + x * slope * (W(1) - t * t));
 }
 
 template <class T> struct Gelu {
@@ -54,49 +59,51 @@ template <class T> struct Sum {
     __device__ static Wide<T> of(Wide<T> a, Wide<T> b) { return a + b; }
 };
 
-// out = F(a, b), kUnroll packs of N elements a thread, so that several loads are under way. With b null F
-// gets 0 for it.
-constexpr int kUnroll = 2;
-
-template <class T, class F, int N, bool kPair>
+// out = F(a, b), U packs of N elements a thread: several loads under way where F costs nothing, one where
+// many warps hide the arithmetic better. With b null F gets 0 for it.
+template <class T, class F, int N, int U, bool kPair>
 __global__ void __launch_bounds__(kThreads) mapKernel(const T* a, const T* b, T* out, std::int64_t count) {
-    const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x) * N;
-    Pack<T, N> x[kUnroll];
-    Pack<T, N> y[kUnroll] = {};
+    using W = Wide<T>;
+    const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads * U + threadIdx.x) * N;
+    Pack<T, N> x[U];
+    Pack<T, N> y[U] = {};
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < U; ++u) {
         const std::int64_t i = first + static_cast<std::int64_t>(u) * kThreads * N;
         if (i + N > count)
             continue;
-        x[u] = *reinterpret_cast<const Pack<T, N>*>(a + i);
+        x[u] = loadPack<T, N>(a + i);
         if constexpr (kPair)
-            y[u] = *reinterpret_cast<const Pack<T, N>*>(b + i);
+            y[u] = loadPack<T, N>(b + i);
     }
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < U; ++u) {
         const std::int64_t i = first + static_cast<std::int64_t>(u) * kThreads * N;
         if (i + N <= count) {
-            Pack<T, N> result;
+            W left[N], right[N];
+            widenAll(x[u], left);
+            widenAll(y[u], right);
 #pragma unroll
             for (int k = 0; k < N; ++k)
-                result.v[k] = narrow<T>(F::of(widen(x[u].v[k]), widen(y[u].v[k])));
-            *reinterpret_cast<Pack<T, N>*>(out + i) = result;
+                left[k] = F::of(left[k], right[k]);
+            storePack(out + i, narrowAll<T, N>(left));
             continue;
         }
         for (std::int64_t k = i; k < count; ++k)
-            out[k] = narrow<T>(F::of(widen(a[k]), kPair ? widen(b[k]) : Wide<T>(0)));
+            out[k] = narrow<T>(F::of(widen(a[k]), kPair ? widen(b[k]) : W(0)));
     }
 }
 
-template <class T, class F, bool kPair>
+template <class T, class F, bool kPair, int U = 1>
 cudaError_t map(const T* a, const T* b, T* out, std::int64_t count, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T>;
-    constexpr int kEach = kThreads * kUnroll;
+    constexpr int kEach = kThreads * U;
     if (aligned(16, a, b, out))
-        mapKernel<T, F, kPack, kPair>
+        mapKernel<T, F, kPack, U, kPair>
             <<<blocksFor(count, kEach * kPack), kThreads, 0, context.stream>>>(a, b, out, count);
     else
-        mapKernel<T, F, 1, kPair><<<blocksFor(count, kEach), kThreads, 0, context.stream>>>(a, b, out, count);
+        mapKernel<T, F, 1, U, kPair>
+            <<<blocksFor(count, kEach), kThreads, 0, context.stream>>>(a, b, out, count);
     return launched();
 }
 
@@ -107,7 +114,7 @@ template <class T> cudaError_t geluBackward(const typename GeluBackward<T>::Args
     return map<T, GeluSlope<T>, true>(g.x, g.dout, g.dx, g.count, context);
 }
 template <class T> cudaError_t residualAdd(const typename ResidualAdd<T>::Args& g, LaunchContext& context) {
-    return map<T, Sum<T>, true>(g.a, g.b, g.out, g.count, context);
+    return map<T, Sum<T>, true, 4>(g.a, g.b, g.out, g.count, context);
 }
 
 // --- column sums -----------------------------------------------------------------------------------------
@@ -115,9 +122,10 @@ template <class T> cudaError_t residualAdd(const typename ResidualAdd<T>::Args& 
 // Block (x, y) sums N * 32 columns over the y-th slice of rows into partial[y, columns]: 32 threads side by
 // side, 8 rows at a time.
 constexpr int kRowThreads = 8;
+constexpr int kSumBlocks = 4; // of a multiprocessor
 
 template <class T, int N>
-__global__ void __launch_bounds__(32 * kRowThreads)
+__global__ void __launch_bounds__(32 * kRowThreads, kSumBlocks)
     columnSums(typename BiasBackward<T>::Args g, std::int64_t rowsEach, Wide<T>* partial) {
     using W = Wide<T>;
     __shared__ W shared[kRowThreads][32 * N];
@@ -130,10 +138,11 @@ __global__ void __launch_bounds__(32 * kRowThreads)
     if (column < g.columns) {
 #pragma unroll 4
         for (std::int64_t r = first + part; r < end; r += kRowThreads) {
-            const auto x = *reinterpret_cast<const Pack<T, N>*>(g.dy + r * g.columns + column);
+            W x[N];
+            widenAll(loadPack<T, N>(g.dy + r * g.columns + column), x);
 #pragma unroll
             for (int k = 0; k < N; ++k)
-                sum[k] += widen(x.v[k]);
+                sum[k] += x[k];
         }
     }
 #pragma unroll
@@ -150,29 +159,28 @@ __global__ void __launch_bounds__(32 * kRowThreads)
     }
 }
 
+// As many slices as the device runs at once and no more: each would be waited for alone.
 template <class T, int N>
 cudaError_t sumColumns(const typename BiasBackward<T>::Args& g, Wide<T>* partial, LaunchContext& context) {
     const unsigned columns = blocksFor(g.columns, 32 * N);
     const std::int64_t most
         = static_cast<std::int64_t>(runtime::cuda::Workspace::kBytes / sizeof(Wide<T>)) / g.columns;
-    std::int64_t slices = (4 * context.multiprocessors + columns - 1) / columns;
-    slices = slices < 1 ? 1 : slices;
+    std::int64_t slices = kSumBlocks * context.multiprocessors / columns;
     slices = slices > most ? most : slices;
     slices = slices > (g.rows + 31) / 32 ? (g.rows + 31) / 32 : slices;
+    slices = slices < 1 ? 1 : slices;
     const std::int64_t rowsEach = (g.rows + slices - 1) / slices;
     const dim3 grid(columns, static_cast<unsigned>(slices));
     columnSums<T, N><<<grid, 32 * kRowThreads, 0, context.stream>>>(g, rowsEach, partial);
-    addPartials<Wide<T>>
-        <<<blocksFor(g.columns, 32), 256, 0, context.stream>>>(partial, g.dbias, slices, g.columns);
-    return launched();
+    return addPartialsTo<Wide<T>>(g.dbias, nullptr, partial, slices, g.columns, context.stream);
 }
 
 template <class T> cudaError_t biasBackward(const typename BiasBackward<T>::Args& g, LaunchContext& context) {
     auto* partial = static_cast<Wide<T>*>(context.workspace.memory());
     if (partial == nullptr)
         return cudaErrorMemoryAllocation;
-    constexpr int kPack = kPackOf16<T> / 2;
-    if (g.columns % kPack == 0 && aligned(sizeof(T) * kPack, g.dy))
+    constexpr int kPack = kPackOf16<T>;
+    if (g.columns % kPack == 0 && aligned(16, g.dy))
         return sumColumns<T, kPack>(g, partial, context);
     return sumColumns<T, 1>(g, partial, context);
 }

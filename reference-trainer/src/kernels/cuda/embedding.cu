@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/embedding.h"
 #include "kernels/fetch_tokens.h"
@@ -6,6 +7,8 @@
 #include "kernels/sequence_shard.h"
 #include "kernels/vocab_parallel.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace gdt::kernels::cuda {
@@ -124,53 +127,109 @@ cudaError_t vocabBackward(const typename VocabEmbeddingBackward<T>::Args& g, Lau
     return backwardOf<T>({g.tokens, g.dout, g.dtable, g.rows, g.hidden}, {g.firstToken, g.vocab}, context);
 }
 
-// One thread a (position, sample, N pairs), for all heads of queries and keys.
-template <class T, int N>
-__global__ void __launch_bounds__(kThreads) rotaryKernel(typename Rotary<T>::Args g) {
-    using W = Wide<T>;
-    const std::int64_t half = g.headSize / 2;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (index >= g.seqLen * g.batch * (half / N))
-        return;
-    const std::int64_t i = index % (half / N) * N;
-    const std::int64_t r = index / (half / N);
-    const std::int64_t position = globalPosition(r / g.batch, g.chunk, g.first0, g.first1);
-    W c[N];
-    W s[N];
-    for (int k = 0; k < N; ++k) {
-        const double exponent = -2.0 * static_cast<double>(i + k) / static_cast<double>(g.headSize);
-        const double angle = static_cast<double>(position) * pow(g.base, exponent);
-        c[k] = static_cast<W>(cos(angle));
-        s[k] = static_cast<W>(sin(angle) * g.direction);
-    }
-    T* row = g.qkv + r * 3 * g.heads * g.headSize + i;
-#pragma unroll 4
-    for (std::int64_t h = 0; h < 2 * g.heads; ++h) {
-        auto* first = reinterpret_cast<Pack<T, N>*>(row + h * g.headSize);
-        auto* second = reinterpret_cast<Pack<T, N>*>(row + h * g.headSize + half);
-        Pack<T, N> a = *first;
-        Pack<T, N> b = *second;
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            const W x = widen(a.v[k]);
-            const W y = widen(b.v[k]);
-            a.v[k] = narrow<T>(x * c[k] - y * s[k]);
-            b.v[k] = narrow<T>(x * s[k] + y * c[k]);
-        }
-        *first = a;
-        *second = b;
+// --- rotary positions ------------------------------------------------------------------------------------
+
+// Angle a position of each pair of a head, by value: the device need not raise anything to a power.
+constexpr int kMostPairs = 128; // as attention, which takes heads of up to 256
+struct Frequencies {
+    double of[kMostPairs];
+};
+
+constexpr double kTwoPi = 6.28318530717958647692;
+
+// For what is rounded to 16 bits afterwards the hardware's own functions do, once whole turns are taken off
+// in double, where a late position loses nothing.
+template <class T> __device__ inline void onCircle(double angle, Wide<T>& c, Wide<T>& s) {
+    if constexpr (isNarrow<T>) {
+        const double turns = angle * (1 / kTwoPi);
+        __sincosf(static_cast<float>(turns - rint(turns)) * static_cast<float>(kTwoPi), &s, &c);
+    } else {
+        c = static_cast<Wide<T>>(cos(angle));
+        s = static_cast<Wide<T>>(sin(angle));
     }
 }
 
-template <class T> cudaError_t rotary(const typename Rotary<T>::Args& g, LaunchContext& context) {
-    constexpr int kPack = sizeof(T) == 2 ? 4 : 1;
-    const std::int64_t pairs = g.seqLen * g.batch * g.headSize / 2;
-    if (g.headSize % (2 * kPack) == 0 && aligned(kPack * sizeof(T), g.qkv))
-        rotaryKernel<T, kPack><<<blocksFor(pairs / kPack, kThreads), kThreads, 0, context.stream>>>(g);
-    else
-        rotaryKernel<T, 1><<<blocksFor(pairs, kThreads), kThreads, 0, context.stream>>>(g);
+constexpr int kHeads = 2; // a thread
+
+// Thread (x, y, z) turns N pairs, from x * N on, of kHeads heads: y, y + gridDim.y * blockDim.y, ... of row
+// z.
+template <class T, int N>
+__global__ void __launch_bounds__(kThreads)
+    rotaryKernel(typename Rotary<T>::Args g, const __grid_constant__ Frequencies frequencies) {
+    using W = Wide<T>;
+    const std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
+    if (r >= g.seqLen * g.batch)
+        return;
+    const std::int64_t half = g.headSize / 2;
+    const int i = static_cast<int>(threadIdx.x) * N;
+    const std::int64_t heads = 2 * g.heads; // of queries and keys
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
+    const std::int64_t head = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+    T* row = g.qkv + r * 3 * g.heads * g.headSize + i;
+    Pack<T, N> a[kHeads], b[kHeads];
+#pragma unroll
+    for (int u = 0; u < kHeads; ++u) {
+        const std::int64_t h = head + u * step;
+        if (h >= heads)
+            continue;
+        a[u] = loadPack<T, N>(row + h * g.headSize);
+        b[u] = loadPack<T, N>(row + h * g.headSize + half);
+    }
+    const std::int64_t position = globalPosition(
+        static_cast<std::uint32_t>(r) / static_cast<std::uint32_t>(g.batch), g.chunk, g.first0, g.first1);
+    W c[N], s[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        onCircle<T>(static_cast<double>(position) * frequencies.of[i + k], c[k], s[k]);
+        s[k] *= static_cast<W>(g.direction);
+    }
+#pragma unroll
+    for (int u = 0; u < kHeads; ++u) {
+        const std::int64_t h = head + u * step;
+        if (h >= heads)
+            continue;
+        W x[N], y[N];
+        widenAll(a[u], x);
+        widenAll(b[u], y);
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const W turned = x[k] * c[k] - y[k] * s[k];
+            y[k] = x[k] * s[k] + y[k] * c[k];
+            x[k] = turned;
+        }
+        storePack(row + h * g.headSize, narrowAll<T, N>(x));
+        storePack(row + h * g.headSize + half, narrowAll<T, N>(y));
+    }
+}
+
+template <class T, int N>
+cudaError_t rotaryPacked(const typename Rotary<T>::Args& g, LaunchContext& context) {
+    Frequencies frequencies{};
+    for (std::int64_t i = 0; i < g.headSize / 2; ++i) {
+        const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(g.headSize);
+        frequencies.of[i] = std::pow(g.base, exponent);
+    }
+    const auto packs = static_cast<unsigned>(g.headSize / 2 / N);
+    const unsigned groups = blocksFor(2 * g.heads, kHeads);
+    const unsigned along = blocksFor(groups, static_cast<int>(kThreads / packs));
+    const unsigned each = blocksFor(groups, static_cast<int>(along));
+    constexpr unsigned kMostRows = 64; // threads along z
+    const unsigned rows = std::min(kThreads / (each * packs), kMostRows);
+    const dim3 grid(blocksFor(g.seqLen * g.batch, static_cast<int>(rows)), along);
+    rotaryKernel<T, N><<<grid, dim3(packs, each, rows), 0, context.stream>>>(g, frequencies);
     return launched();
 }
+
+template <class T> cudaError_t rotary(const typename Rotary<T>::Args& g, LaunchContext& context) {
+    constexpr int kPack = kPackOf16<T>;
+    if (g.headSize < 2 || g.headSize > 2 * kMostPairs)
+        return cudaErrorNotSupported;
+    if (g.headSize % (2 * kPack) == 0 && aligned(16, g.qkv))
+        return rotaryPacked<T, kPack>(g, context);
+    return rotaryPacked<T, 1>(g, context);
+}
+
+// --- tokens ----------------------------------------------------------------------------------------------
 
 __global__ void __launch_bounds__(kThreads) fetchTokensKernel(FetchTokens::Args g) {
     const std::int64_t positions = g.chunk == 0 ? g.seqLen : g.localLen;

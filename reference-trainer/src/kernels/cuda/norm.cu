@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/norm.h"
 
@@ -65,62 +67,67 @@ __global__ void __launch_bounds__(32 * kWarps) normForward(Args g) {
     }
 }
 
-// The same with the row in registers, K packs a lane, for rows that fit.
-template <class T, int N, int K, bool kCentred, class Args>
-__global__ void __launch_bounds__(32 * kWarps) normForwardCached(Args g) {
-    using W = Wide<T>;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+// The same for rows that fit into the registers of `warps` warps, one or all of a block, at K packs a lane: a
+// row is read and converted once.
+template <class T, int K, bool kCentred, class Args>
+__global__ void __launch_bounds__(32 * kWarps) normForwardCached(Args g, int warps) {
+    constexpr int N = 8;
+    __shared__ float shared[2][32];
+    const int threads = 32 * warps;
+    const int first = static_cast<int>(threadIdx.x) % threads * N;
+    const int rowsOfBlock = static_cast<int>(blockDim.x) / threads;
+    const std::int64_t r
+        = static_cast<std::int64_t>(blockIdx.x) * rowsOfBlock + static_cast<int>(threadIdx.x) / threads;
     if (r >= g.rows)
         return;
+    const auto sumOfRow
+        = [&](float own, int turn) { return warps == 1 ? warpSum(own) : blockSum(own, shared[turn]); };
     const T* row = g.x + r * g.hidden;
-    Pack<T, N> x[K];
-    W sum = 0;
+    Pack<T, N> packs[K] = {};
 #pragma unroll
     for (int p = 0; p < K; ++p) {
-        const int i = (lane + 32 * p) * N;
-        x[p] = {};
+        const int i = first + threads * p * N;
         if (i < g.hidden)
-            x[p] = *reinterpret_cast<const Pack<T, N>*>(row + i);
+            packs[p] = loadPack<T, N>(row + i);
     }
-    if constexpr (kCentred) {
-#pragma unroll
-        for (int p = 0; p < K; ++p) {
-#pragma unroll
-            for (int k = 0; k < N; ++k)
-                sum += widen(x[p].v[k]);
-        }
-        sum = warpSum(sum);
-    }
-    const W mean = sum / static_cast<W>(g.hidden);
-    W squares = 0;
+    float x[K][N];
+    float sum = 0;
 #pragma unroll
     for (int p = 0; p < K; ++p) {
-        const bool inside = (lane + 32 * p) * N < g.hidden;
+        widenAll(packs[p], x[p]);
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            sum += x[p][k];
+    }
+    const float mean = kCentred ? sumOfRow(sum, 0) / static_cast<float>(g.hidden) : 0.0F;
+    float squares = 0;
+#pragma unroll
+    for (int p = 0; p < K; ++p) {
+        if (first + threads * p * N >= g.hidden)
+            continue;
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            const W d = inside ? widen(x[p].v[k]) - mean : W(0);
-            squares += d * d;
+            x[p][k] -= mean;
+            squares += x[p][k] * x[p][k];
         }
     }
-    const W rstd = W(1) / sqrtOf(warpSum(squares) / static_cast<W>(g.hidden) + g.epsilon);
+    const float rstd = 1.0F / sqrtf(sumOfRow(squares, 1) / static_cast<float>(g.hidden) + g.epsilon);
     T* out = g.out + r * g.hidden;
 #pragma unroll
     for (int p = 0; p < K; ++p) {
-        const int i = (lane + 32 * p) * N;
+        const int i = first + threads * p * N;
         if (i >= g.hidden)
             continue;
-        const auto gain = *reinterpret_cast<const Pack<T, N>*>(g.gain + i);
-        Pack<T, N> bias{};
+        float gain[N], bias[N] = {};
+        widenAll(loadPack<T, N>(g.gain + i), gain);
         if constexpr (kCentred)
-            bias = *reinterpret_cast<const Pack<T, N>*>(g.bias + i);
-        Pack<T, N> result;
+            widenAll(loadPack<T, N>(g.bias + i), bias);
 #pragma unroll
         for (int k = 0; k < N; ++k)
-            result.v[k] = narrow<T>((widen(x[p].v[k]) - mean) * rstd * widen(gain.v[k]) + widen(bias.v[k]));
-        *reinterpret_cast<Pack<T, N>*>(out + i) = result;
+            x[p][k] = x[p][k] * rstd * gain[k] + bias[k];
+        storePack(out + i, narrowAll<T, N>(x[p]));
     }
-    if (lane == 0) {
+    if (first == 0) {
         g.rstd[r] = rstd;
         if constexpr (kCentred)
             g.mean[r] = mean;
@@ -135,25 +142,30 @@ template <class Args> const void* biasOf(const Args& g) {
 }
 
 template <class T, int K, bool kCentred, class Args>
-cudaError_t forwardCached(const Args& g, LaunchContext& context) {
-    normForwardCached<T, kPackOf16<T>, K, kCentred, Args>
-        <<<blocksFor(g.rows, kWarps), 32 * kWarps, 0, context.stream>>>(g);
+cudaError_t forwardCached(const Args& g, int warps, LaunchContext& context) {
+    const int ofBlock = warps == 1 ? 4 : warps; // the more registers a warp has, the smaller its block
+    normForwardCached<T, K, kCentred, Args>
+        <<<blocksFor(g.rows, ofBlock / warps), static_cast<unsigned>(32 * ofBlock), 0, context.stream>>>(
+            g, warps);
     return launched();
 }
 
 template <class T, bool kCentred, class Args> cudaError_t forward(const Args& g, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T>;
-    const unsigned blocks = blocksFor(g.rows, kWarps);
     if constexpr (isNarrow<T>) {
-        constexpr int kLane = 32 * kPack; // elements of a pack a lane
-        if (g.hidden % kPack == 0 && g.hidden <= 8 * kLane
+        constexpr int kMostPacks = 8; // a lane
+        const std::int64_t perWarp = (g.hidden / kPack + 31) / 32;
+        const int warps = perWarp <= kMostPacks ? 1 : kWarps;
+        const std::int64_t packs = (perWarp + warps - 1) / warps;
+        if (g.hidden % kPack == 0 && packs <= kMostPacks
             && aligned(16, g.x, g.out, g.gain, static_cast<const char*>(biasOf(g)))) {
-            if (g.hidden <= 2 * kLane)
-                return forwardCached<T, 2, kCentred>(g, context);
-            return g.hidden <= 4 * kLane ? forwardCached<T, 4, kCentred>(g, context)
-                                         : forwardCached<T, 8, kCentred>(g, context);
+            if (packs <= 2)
+                return forwardCached<T, 2, kCentred>(g, warps, context);
+            return packs <= 4 ? forwardCached<T, 4, kCentred>(g, warps, context)
+                              : forwardCached<T, kMostPacks, kCentred>(g, warps, context);
         }
     }
+    const unsigned blocks = blocksFor(g.rows, kWarps);
     if (g.hidden % kPack == 0 && aligned(16, g.x, g.out))
         normForward<T, kPack, kCentred, Args><<<blocks, 32 * kWarps, 0, context.stream>>>(g);
     else
@@ -173,8 +185,7 @@ template <class T> cudaError_t rmsForward(const typename RmsNormForward<T>::Args
 
 // A block takes every gridDim.x-th row. Its threads keep the sums of their columns in shared memory, each
 // its own, and leave them as one row of partial sums: gain first, then bias.
-template <class T, int N, bool kCentred, class Args>
-__global__ void normBackward(Args g, Wide<T>* partialGain, Wide<T>* partialBias) {
+template <class T, int N, bool kCentred, class Args> __global__ void normBackward(Args g, Wide<T>* partial) {
     using W = Wide<T>;
     extern __shared__ unsigned char memory[];
     __shared__ W reduce[2][32];
@@ -233,11 +244,16 @@ __global__ void normBackward(Args g, Wide<T>* partialGain, Wide<T>* partialBias)
         }
     }
     __syncthreads();
-    for (std::int64_t i = threadIdx.x; i < g.hidden; i += blockDim.x) {
-        partialGain[blockIdx.x * g.hidden + i] = gainSum[i];
-        if constexpr (kCentred)
-            partialBias[blockIdx.x * g.hidden + i] = biasSum[i];
-    }
+    const std::int64_t width = (kCentred ? 2 : 1) * g.hidden;
+    for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x)
+        partial[blockIdx.x * width + i] = gainSum[i];
+}
+
+template <class Args> auto* biasGradientOf(const Args& g) {
+    if constexpr (requires { g.dbias; })
+        return g.dbias;
+    else
+        return static_cast<decltype(g.dgain)>(nullptr);
 }
 
 template <class T, int N, bool kCentred, class Args>
@@ -262,164 +278,178 @@ cudaError_t backwardPacked(const Args& g, LaunchContext& context) {
         if (error != cudaSuccess)
             return error;
     }
-    W* partialBias = partial + blocks * g.hidden;
-    kernel<<<static_cast<unsigned>(blocks), blockThreads, shared, context.stream>>>(g, partial, partialBias);
-    const unsigned columns = blocksFor(g.hidden, 32);
-    addPartials<W><<<columns, 256, 0, context.stream>>>(partial, g.dgain, blocks, g.hidden);
-    if constexpr (kCentred)
-        addPartials<W><<<columns, 256, 0, context.stream>>>(partialBias, g.dbias, blocks, g.hidden);
-    return launched();
+    kernel<<<static_cast<unsigned>(blocks), blockThreads, shared, context.stream>>>(g, partial);
+    return addPartialsTo<W>(g.dgain, biasGradientOf(g), partial, blocks, g.hidden, context.stream);
 }
 
-// For bf16 rows of up to 512 * G elements: G warps a row, which stays in their registers, as do the sums of
-// their columns until the block adds them up at the end.
-constexpr int kCachedPacks = 2;
-constexpr int kCachedThreads = 256;
+// For 16-bit rows: a row belongs to a group of warps, a pack to a lane. While a row is worked on, the next
+// is on its way into shared memory; each lane waits for its own packs only. The sums of its columns
+// stay in its registers, and the block adds those of its groups at the end.
+constexpr int kStages = 2; // rows of a group in shared memory
+constexpr int kMostThreads = 1024; // of a block
 
-template <int G> __device__ inline void meet(int group) {
-    if constexpr (G == 1)
-        __syncwarp();
-    else
-        asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(32 * G) : "memory");
-}
-
-template <class T, int G, bool kCentred, class Args>
-__global__ void __launch_bounds__(kCachedThreads, 2)
-    normBackwardCached(Args g, float* partialGain, float* partialBias) {
-    constexpr int N = 8;
-    constexpr int kGroups = kCachedThreads / (32 * G);
-    extern __shared__ float sums[]; // [2 * hidden]
-    __shared__ float exchange[2][kGroups][G][2];
-    const int member = static_cast<int>(threadIdx.x) % (32 * G);
-    const int group = static_cast<int>(threadIdx.x) / (32 * G);
-    float gainSum[kCachedPacks][N] = {};
-    float biasSum[kCentred ? kCachedPacks : 1][N] = {};
-    Pack<T, N> gain[kCachedPacks];
-#pragma unroll
-    for (int p = 0; p < kCachedPacks; ++p) {
-        const int i = (member + 32 * G * p) * N;
-        gain[p] = {};
-        if (i < g.hidden)
-            gain[p] = *reinterpret_cast<const Pack<T, N>*>(g.gain + i);
+// Both sums over the warps of a group. `exchange`: a place for each warp of the block, in two halves taken by
+// turns: everybody has passed the barrier after reading the other one.
+__device__ inline float2 groupSums(float2 own, int warps, int group, float2* exchange) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const bool upper = lane >= 16; // lower lanes go on with x, upper ones with y
+    float sum = (upper ? own.y : own.x) + __shfl_xor_sync(0xffffffffU, upper ? own.x : own.y, 16);
+    for (int step = 8; step > 0; step /= 2)
+        sum += __shfl_xor_sync(0xffffffffU, sum, step);
+    if (warps == 1)
+        return {__shfl_sync(0xffffffffU, sum, 0), __shfl_sync(0xffffffffU, sum, 16)};
+    if (lane % 16 == 0)
+        (upper ? exchange[threadIdx.x / 32].y : exchange[threadIdx.x / 32].x) = sum;
+    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(32 * warps) : "memory");
+    float2 all{};
+    for (int w = 0; w < warps; ++w) {
+        const float2 other = exchange[group * warps + w];
+        all.x += other.x;
+        all.y += other.y;
     }
-    const float share = 1.0F / static_cast<float>(g.hidden);
-    int turn = 0;
-    for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * kGroups + group; r < g.rows;
-         r += static_cast<std::int64_t>(gridDim.x) * kGroups) {
-        Pack<T, N> x[kCachedPacks];
-        Pack<T, N> dout[kCachedPacks];
-        Pack<T, N> dx[kCachedPacks];
+    return all;
+}
+
+// Adds the sums of a block's groups, each with those of N columns from `i` on, in order, and leaves them as
+// the block's row of partial sums. `all` has room for a row of each group.
+template <bool kCentred, int N>
+__device__ inline void addGroups(float* all, const float (&gainSum)[N], const float (&biasSum)[N], int hidden,
+    int group, int groups, int i, float* partial) {
+    const int width = (kCentred ? 2 : 1) * hidden;
+    if (i < hidden) {
+        float* own = all + group * width + i;
 #pragma unroll
-        for (int p = 0; p < kCachedPacks; ++p) {
-            const int i = (member + 32 * G * p) * N;
-            x[p] = dout[p] = dx[p] = {};
-            if (i >= g.hidden)
-                continue;
-            x[p] = *reinterpret_cast<const Pack<T, N>*>(g.x + r * g.hidden + i);
-            dout[p] = *reinterpret_cast<const Pack<T, N>*>(g.dout + r * g.hidden + i);
-            dx[p] = *reinterpret_cast<const Pack<T, N>*>(g.dx + r * g.hidden + i);
+        for (int k = 0; k < N; k += 4) {
+            storePack(own + k, Pack<float, 4>{gainSum[k], gainSum[k + 1], gainSum[k + 2], gainSum[k + 3]});
+            if constexpr (kCentred)
+                storePack(own + hidden + k,
+                    Pack<float, 4>{biasSum[k], biasSum[k + 1], biasSum[k + 2], biasSum[k + 3]});
         }
-        float mean = 0;
-        if constexpr (kCentred)
-            mean = g.mean[r];
-        const float rstd = g.rstd[r];
+    }
+    __syncthreads();
+    for (int c = static_cast<int>(threadIdx.x); c < width; c += static_cast<int>(blockDim.x)) {
         float sum = 0;
-        float sumHat = 0;
+        for (int other = 0; other < groups; ++other)
+            sum += all[other * width + c];
+        partial[static_cast<std::int64_t>(blockIdx.x) * width + c] = sum;
+    }
+}
+
+template <class T, bool kCentred, class Args>
+__global__ void __launch_bounds__(kMostThreads) normBackwardStaged(Args g, int warps, float* partial) {
+    constexpr int N = 8;
+    extern __shared__ uint4 staged[]; // [kStages][3][blockDim.x], afterwards [groups][width] sums
+    __shared__ float2 exchange[2][32];
+    const int threads = 32 * warps;
+    const int group = static_cast<int>(threadIdx.x) / threads;
+    const int groups = static_cast<int>(blockDim.x) / threads;
+    const int i = static_cast<int>(threadIdx.x) % threads * N;
+    const bool inside = i < g.hidden;
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * groups;
+    const auto place = [&](int stage, int tensor) {
+        return staged + (stage * 3 + tensor) * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+    };
+    const auto fetch = [&](int stage, std::int64_t r) {
+        __syncwarp(); // what was there has been read
+        if (inside && r < g.rows) {
+            const T* const rows[] = {g.x, g.dout, g.dx};
 #pragma unroll
-        for (int p = 0; p < kCachedPacks; ++p) {
-#pragma unroll
-            for (int k = 0; k < N; ++k) { // past the end the gradient is 0, and so is what it adds
-                const float d = widen(dout[p].v[k]);
-                const float hat = (widen(x[p].v[k]) - mean) * rstd;
-                const float dhat = d * widen(gain[p].v[k]);
-                sum += dhat;
-                sumHat += dhat * hat;
-                gainSum[p][k] += d * hat;
-                if constexpr (kCentred)
-                    biasSum[p][k] += d;
-            }
+            for (int t = 0; t < 3; ++t)
+                copyChunk(sharedAddress(place(stage, t)), rows[t] + r * g.hidden + i, true);
         }
-        sum = warpSum(sum);
-        sumHat = warpSum(sumHat);
-        if constexpr (G > 1) {
-            if (member % 32 == 0) {
-                exchange[turn][group][member / 32][0] = sum;
-                exchange[turn][group][member / 32][1] = sumHat;
-            }
-            meet<G>(group);
-            sum = sumHat = 0;
-#pragma unroll
-            for (int w = 0; w < G; ++w) {
-                sum += exchange[turn][group][w][0];
-                sumHat += exchange[turn][group][w][1];
-            }
-            turn ^= 1; // the other half is free: everybody has passed the barrier after reading it
+        commitCopies();
+    };
+    const auto statistics = [&](std::int64_t r) {
+        float2 result{};
+        if (r < g.rows) {
+            if constexpr (kCentred)
+                result.x = g.mean[r];
+            result.y = g.rstd[r];
         }
-#pragma unroll
-        for (int p = 0; p < kCachedPacks; ++p) {
-            const int i = (member + 32 * G * p) * N;
-            if (i >= g.hidden)
-                continue;
+        return result;
+    };
+    float gain[N] = {};
+    if (inside)
+        widenAll(loadPack<T, N>(g.gain + i), gain);
+    float gainSum[N] = {};
+    float biasSum[N] = {};
+    const float share = 1.0F / static_cast<float>(g.hidden);
+    std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * groups + group;
+    fetch(0, r);
+    float2 next = statistics(r);
+    int stage = 0;
+    for (; r < g.rows; r += step) {
+        fetch(stage ^ 1, r + step);
+        const auto [mean, rstd] = next;
+        next = statistics(r + step);
+        waitForCopies<1>(); // the row after this one may still be on its way
+        float hat[N] = {};
+        float dhat[N] = {}; // past the end of the row nothing adds to any sum
+        float2 sums{};
+        if (inside) {
+            widenAll(loadPack<T, N>(reinterpret_cast<const T*>(place(stage, 0))), hat);
+            widenAll(loadPack<T, N>(reinterpret_cast<const T*>(place(stage, 1))), dhat);
 #pragma unroll
             for (int k = 0; k < N; ++k) {
-                const float hat = (widen(x[p].v[k]) - mean) * rstd;
-                float own = widen(dout[p].v[k]) * widen(gain[p].v[k]) - hat * (sumHat * share);
-                if constexpr (kCentred)
-                    own -= sum * share;
-                dx[p].v[k] = narrow<T>(widen(dx[p].v[k]) + rstd * own);
-            }
-            *reinterpret_cast<Pack<T, N>*>(g.dx + r * g.hidden + i) = dx[p];
-        }
-    }
-    for (int turnOf = 0; turnOf < kGroups; ++turnOf) {
-        if (group == turnOf) {
-#pragma unroll
-            for (int p = 0; p < kCachedPacks; ++p) {
-                const int i = (member + 32 * G * p) * N;
-                if (i >= g.hidden)
-                    continue;
-#pragma unroll
-                for (int k = 0; k < N; ++k) {
-                    sums[i + k] = (turnOf == 0 ? 0.0F : sums[i + k]) + gainSum[p][k];
-                    if constexpr (kCentred)
-                        sums[g.hidden + i + k]
-                            = (turnOf == 0 ? 0.0F : sums[g.hidden + i + k]) + biasSum[p][k];
-                }
+                hat[k] = (hat[k] - mean) * rstd;
+                gainSum[k] += dhat[k] * hat[k];
+                biasSum[k] += dhat[k];
+                dhat[k] *= gain[k];
+                sums.x += dhat[k];
+                sums.y += dhat[k] * hat[k];
             }
         }
-        __syncthreads();
+        sums = groupSums(sums, warps, group, exchange[stage]);
+        if (inside) {
+            const float ofMean = kCentred ? sums.x * share : 0.0F;
+            const float ofHat = sums.y * share;
+            float dx[N];
+            widenAll(loadPack<T, N>(reinterpret_cast<const T*>(place(stage, 2))), dx);
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                dx[k] += rstd * (dhat[k] - ofMean - hat[k] * ofHat);
+            storePack(g.dx + r * g.hidden + i, narrowAll<T, N>(dx));
+        }
+        stage ^= 1;
     }
-    for (std::int64_t i = threadIdx.x; i < g.hidden; i += kCachedThreads) {
-        partialGain[blockIdx.x * g.hidden + i] = sums[i];
-        if constexpr (kCentred)
-            partialBias[blockIdx.x * g.hidden + i] = sums[g.hidden + i];
-    }
+    waitForCopies<0>();
+    __syncthreads();
+    addGroups<kCentred>(reinterpret_cast<float*>(staged), gainSum, biasSum, static_cast<int>(g.hidden), group,
+        groups, i, partial);
 }
 
-template <class T, int G, bool kCentred, class Args>
-cudaError_t backwardCached(const Args& g, LaunchContext& context) {
+// One block a multiprocessor, of as many groups as find room. cudaErrorNotSupported: the device has not that
+// much shared memory.
+template <class T, bool kCentred, class Args>
+cudaError_t backwardStaged(const Args& g, LaunchContext& context) {
     auto* partial = static_cast<float*>(context.workspace.memory());
     if (partial == nullptr)
         return cudaErrorMemoryAllocation;
-    const std::int64_t blocks = 2 * context.multiprocessors;
-    const std::size_t shared = 2 * static_cast<std::size_t>(g.hidden) * sizeof(float);
-    float* partialBias = partial + blocks * g.hidden;
-    normBackwardCached<T, G, kCentred, Args>
-        <<<static_cast<unsigned>(blocks), kCachedThreads, shared, context.stream>>>(g, partial, partialBias);
-    const unsigned columns = blocksFor(g.hidden, 32);
-    addPartials<float><<<columns, 256, 0, context.stream>>>(partial, g.dgain, blocks, g.hidden);
-    if constexpr (kCentred)
-        addPartials<float><<<columns, 256, 0, context.stream>>>(partialBias, g.dbias, blocks, g.hidden);
-    return launched();
+    const int warps = static_cast<int>(blocksFor(g.hidden, 8 * 32));
+    constexpr int kMostGroups = 15; // each of several warps has a barrier, and the block keeps one
+    const int room = kMostThreads / (32 * warps);
+    const int groups = warps > 1 && room > kMostGroups ? kMostGroups : room;
+    const int threads = groups * warps * 32;
+    const int shared = threads * kStages * 3 * 16;
+    const auto kernel = normBackwardStaged<T, kCentred, Args>;
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) != cudaSuccess) {
+        cudaGetLastError(); // it is not this launch's
+        return cudaErrorNotSupported;
+    }
+    const auto blocks = static_cast<unsigned>(context.multiprocessors);
+    kernel<<<blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(shared), context.stream>>>(
+        g, warps, partial);
+    return addPartialsTo<float>(g.dgain, biasGradientOf(g), partial, blocks, g.hidden, context.stream);
 }
 
 template <class T, bool kCentred, class Args> cudaError_t backward(const Args& g, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T> / 2;
     if constexpr (isNarrow<T>) {
-        if (g.hidden % 8 == 0 && g.hidden <= 2048 && aligned(16, g.x, g.dout, g.dx, g.gain))
-            return g.hidden <= 512 ? backwardCached<T, 1, kCentred>(g, context)
-                : g.hidden <= 1024 ? backwardCached<T, 2, kCentred>(g, context)
-                                   : backwardCached<T, 4, kCentred>(g, context);
+        if (g.hidden % 8 == 0 && g.hidden <= 8 * kMostThreads && aligned(16, g.x, g.dout, g.dx, g.gain)) {
+            const cudaError_t error = backwardStaged<T, kCentred>(g, context);
+            if (error != cudaErrorNotSupported)
+                return error;
+        }
     }
     if (g.hidden % kPack == 0 && aligned(sizeof(T) * kPack, g.x, g.dout, g.dx))
         return backwardPacked<T, kPack, kCentred>(g, context);
