@@ -9,6 +9,7 @@
 #include "kernels/gemm.h"
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
+#include "kernels/ring_attention.h"
 #include "kernels/swiglu.h"
 #include "runtime/stream.h"
 
@@ -51,6 +52,7 @@ private:
     void product(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, bool wide);
     void attention(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize,
         double dropout = 0);
+    void ring(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize);
     void eightBits();
     void elementwise();
     void norms();
@@ -173,6 +175,31 @@ void Bench::attention(
         return m_stream.launch<kernels::AttentionBackward<T>>({},
             {qkv, out, sums, dout, dqkv, scratch, seqLen, batch, heads, headSize, dropout, 1, 1, sample, 0,
                 heads, seqLen});
+    });
+}
+
+// A step of context parallelism: queries that see all keys of another rank, whose results join others.
+void Bench::ring(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize) {
+    const std::int64_t elements = seqLen * batch * heads * headSize;
+    const std::int64_t hidden = heads * headSize;
+    const T* qkv = array<T>(3 * elements);
+    const T* kv = array<T>(2 * elements);
+    const T* dout = array<T>(elements);
+    float* out = array<float>(elements);
+    float* dq = array<float>(elements);
+    float* dkv = array<float>(2 * elements);
+    float* sums = array<float>(seqLen * batch * heads);
+    const float* rowSums = array<float>(seqLen * batch * heads);
+    const double product = 2.0 * static_cast<double>(elements) * static_cast<double>(seqLen);
+    const std::string name = "ring step s " + std::to_string(seqLen) + " head " + std::to_string(headSize);
+    compute((name + " forward").c_str(), 2 * product, [=, this](int) {
+        return m_stream.launch<kernels::RingAttentionForward<T>>({},
+            {qkv, kv, out, sums, seqLen, seqLen, batch, heads, headSize, 3 * hidden, seqLen, false, true});
+    });
+    compute((name + " backward").c_str(), 5 * product, [=, this](int) {
+        return m_stream.launch<kernels::RingAttentionBackward<T>>({},
+            {qkv, kv, dout, sums, rowSums, dq, dkv, seqLen, seqLen, batch, heads, headSize, 3 * hidden,
+                seqLen, false});
     });
 }
 
@@ -327,6 +354,8 @@ void Bench::run() {
     attention(4096, 4, 16, 128);
     attention(4096, 4, 16, 64, 0.1);
     attention(4096, 4, 16, 128, 0.1);
+    ring(4096, 4, 16, 64);
+    ring(4096, 4, 16, 128);
     eightBits();
     GDT_CHECK(m_stream.synchronize());
     for (void* memory : m_arrays)

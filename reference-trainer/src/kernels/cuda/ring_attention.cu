@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/attention_rows.cuh"
+#include "kernels/cuda/ring_attention_mma.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/ring_attention.h"
 
@@ -9,6 +10,10 @@ namespace {
 
 template <class T>
 cudaError_t ringForward(const typename RingAttentionForward<T>::Args& g, LaunchContext& context) {
+    if constexpr (isNarrow<T>) {
+        if (ringMmaFits(g))
+            return ringMmaForward<T>(g, context);
+    }
     const std::int64_t hidden = g.heads * g.headSize;
     const ForwardRows<T, Wide<T>> matrices{g.q, g.kv, g.kv + hidden, g.out, g.logSums, g.queries, g.keys,
         g.batch, g.heads, g.qStep, 2 * hidden, hidden, g.logSumsStep, static_cast<int>(g.headSize), g.causal,
@@ -19,6 +24,10 @@ cudaError_t ringForward(const typename RingAttentionForward<T>::Args& g, LaunchC
 
 template <class T>
 cudaError_t ringBackward(const typename RingAttentionBackward<T>::Args& g, LaunchContext& context) {
+    if constexpr (isNarrow<T>) {
+        if (ringMmaFits(g))
+            return ringMmaBackward<T>(g, context);
+    }
     const std::int64_t hidden = g.heads * g.headSize;
     const BackwardRows<T, Wide<T>> matrices{g.q, g.kv, g.kv + hidden, g.dout, g.logSums, g.rowSums, g.dq,
         g.dkv, g.dkv + hidden, g.queries, g.keys, g.batch, g.heads, g.qStep, 2 * hidden, hidden, hidden,
