@@ -197,9 +197,10 @@ TYPED_TEST(TypedGpu, Rotary) {
 TYPED_TEST(TypedGpu, Attention) {
     using T = TypeParam;
     using W = Wide<T>;
-    for (const auto& [seq, batch, heads, size] :
-        {std::tuple{5L, 2L, 3L, 4L}, {100L, 1L, 2L, 16L}, {65L, 2L, 2L, 40L}, {200L, 1L, 2L, 64L},
-            {193L, 2L, 1L, 128L}, {449L, 2L, 2L, 64L}, {384L, 1L, 2L, 128L}, {70L, 1L, 1L, 200L}}) {
+    for (const auto& [seq, batch, heads, size] : {std::tuple{5L, 2L, 3L, 4L}, {100L, 1L, 2L, 16L},
+             {65L, 2L, 2L, 40L}, {200L, 1L, 2L, 64L}, {193L, 2L, 1L, 128L}, {449L, 2L, 2L, 64L},
+             {384L, 1L, 2L, 128L}, {70L, 1L, 1L, 200L}, {1L, 1L, 3L, 128L}, {1L, 2L, 1L, 64L},
+             {65L, 3L, 5L, 128L}, {129L, 3L, 1L, 64L}, {641L, 1L, 2L, 128L}, {833L, 1L, 3L, 64L}}) {
         const std::size_t in = length(seq * batch * 3 * heads * size);
         const std::size_t count = in / 3;
         const std::size_t rows = length(seq * batch * heads);

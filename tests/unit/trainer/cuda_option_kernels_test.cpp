@@ -46,8 +46,8 @@ TYPED_TEST(OptionKernels, AttentionDropout) {
     using W = Wide<T>;
     const std::int64_t firstSample = 7;
     const std::int64_t* gpuSample = this->putRaw(std::vector{firstSample});
-    for (const auto& [seq, batch, heads, size] :
-        {std::tuple{5L, 2L, 3L, 4L}, {65L, 2L, 2L, 40L}, {200L, 1L, 2L, 64L}, {193L, 2L, 1L, 128L}}) {
+    for (const auto& [seq, batch, heads, size] : {std::tuple{5L, 2L, 3L, 4L}, {65L, 2L, 2L, 40L},
+             {200L, 1L, 2L, 64L}, {193L, 2L, 1L, 128L}, {449L, 2L, 3L, 64L}, {450L, 1L, 3L, 128L}}) {
         const auto in = static_cast<std::size_t>(seq * batch * 3 * heads * size);
         const auto rows = static_cast<std::size_t>(seq * batch * heads);
         const Values qkv = rounded<T>(normals<double>(in, 1, 1.5));

@@ -25,13 +25,14 @@ template <int D> struct ForwardTiles {
 };
 
 template <class T, int D, class Keep>
-__global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForward<T>::Args g, Keep keep) {
+__global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForward<T>::Args g, Keep all) {
     constexpr int kKeys = kForwardKeys<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<ForwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const AttentionView view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
+    const Keep keep = all.of(static_cast<int>(blockIdx.y), g.heads);
     // The longest rows first, so that the last blocks to start are short.
     const std::int64_t firstRow = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * kRows;
     const std::int64_t lastRow = min(firstRow + kRows, g.seqLen);
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads) forwardKernel(typename AttentionForw
         float shrink[2];
         softmax.take(score, scale, shrink);
         shrinkRows(out, shrink);
-        dropOfQueries(score, keep, g.heads, row, first, lane);
+        dropOfQueries(score, keep, row, first, lane);
         multiplyColumns<T, D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
     }
     softmax.finish(g.logSums + view.row, row, g.seqLen, lane);
@@ -89,13 +90,14 @@ template <int D> struct BackwardTiles {
 // A block owns kRows keys and their values and goes over the queries from the diagonal on. All products are
 // transposed: rows are keys, columns are queries.
 template <class T, int D, class Keep>
-__global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackward<T>::Args g, Keep keep) {
+__global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackward<T>::Args g, Keep all) {
     constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const AttentionView view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
+    const Keep keep = all.of(static_cast<int>(blockIdx.y), g.heads);
     const std::int64_t firstKey = static_cast<std::int64_t>(blockIdx.x) * kRows;
     const float scale = rsqrtf(static_cast<float>(D));
     const int firstTile = static_cast<int>(firstKey / kOther);
@@ -139,7 +141,7 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
         multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
         if constexpr (Keep::kDrops) {
             KeptOfKeys<kOther / 8> kept;
-            kept.draw(keep, g.heads, key, first, lane);
+            kept.draw(keep, key, first, lane);
             float part[kOther / 8][4];
             kept.apply(part, p, keep.scale);
             multiplyColumns<T, D, kOther>(dv, part, douts, lane);
@@ -159,13 +161,14 @@ __global__ void __launch_bounds__(kThreads) keyGradient(typename AttentionBackwa
 
 // A block owns kRows queries and goes over the keys up to the diagonal.
 template <class T, int D, class Keep>
-__global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBackward<T>::Args g, Keep keep) {
+__global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBackward<T>::Args g, Keep all) {
     constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const AttentionView view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
+    const Keep keep = all.of(static_cast<int>(blockIdx.y), g.heads);
     const std::int64_t firstRow = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * kRows;
     const std::int64_t lastRow = min(firstRow + kRows, g.seqLen);
     const int tileCount = static_cast<int>((lastRow + kOther - 1) / kOther);
@@ -205,7 +208,7 @@ __global__ void __launch_bounds__(kThreads) queryGradient(typename AttentionBack
         multiplyRows<T, D, kOther>(
             dp, sharedAddress(tiles.own[1]), warp * 16, sharedAddress(tiles.other[tile % 2][1]), lane);
         const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        dropOfQueries(dp, keep, g.heads, row, first, lane);
+        dropOfQueries(dp, keep, row, first, lane);
         const bool whole = first + kOther - 1 <= firstRow + warp * 16;
         scoreGradientOfQueries(p, dp, scale * kLog2E, logSum, rowSum, row, first, whole, lane);
         multiplyColumns<T, D, kOther>(dq, p, keys, lane);

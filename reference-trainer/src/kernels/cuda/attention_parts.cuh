@@ -17,13 +17,13 @@ struct AttentionView {
     std::int64_t q, k, v, rowStep, out, outStep, row;
 };
 
-template <class Args> __device__ AttentionView viewOf(const Args& g, std::int64_t pair) {
-    const std::int64_t sample = pair / g.heads;
-    const std::int64_t head = pair % g.heads;
+template <class Args> __device__ AttentionView viewOf(const Args& g, int pair) {
+    const std::int64_t sample = pair / static_cast<int>(g.heads);
+    const std::int64_t head = pair % static_cast<int>(g.heads);
     const std::int64_t hidden = g.heads * g.headSize;
     const std::int64_t q = sample * 3 * hidden + head * g.headSize;
     return {q, q + hidden, q + 2 * hidden, g.batch * 3 * hidden, sample * hidden + head * g.headSize,
-        g.batch * hidden, pair * g.seqLen};
+        g.batch * hidden, static_cast<std::int64_t>(pair) * g.seqLen};
 }
 
 __device__ inline float powerOfTwo(float v) {
@@ -104,19 +104,34 @@ template <int N> __device__ inline void shrinkRows(float (&out)[N][4], const flo
     }
 }
 
+/// What dropout keeps around a thread's rows of a tile and columns of [n] and [n + 1], n even. Lanes of
+/// neighbouring rows need the same random numbers: one draws those for [n], the other those for [n + 1].
+/// `draw(n)` gives the bits of KeepSome::keptAround.
+template <class F> __device__ inline void keptAround(unsigned (&kept)[2], int n, int lane, const F& draw) {
+    const bool odd = lane / 4 % 2 != 0;
+    const unsigned mine = draw(n + (odd ? 1 : 0));
+    const unsigned other = __shfl_xor_sync(0xffffffffU, mine, 4);
+    kept[0] = odd ? other : mine;
+    kept[1] = odd ? mine : other;
+}
+
 /// Applies dropout to a tile whose rows are queries; nothing without dropout.
 template <int N, class Keep>
-__device__ inline void dropOfQueries(float (&values)[N][4], const Keep& keep, std::int64_t heads,
-    std::int64_t row, std::int64_t first, int lane) {
+__device__ inline void dropOfQueries(
+    float (&values)[N][4], const Keep& keep, std::int64_t row, std::int64_t first, int lane) {
     if constexpr (Keep::kDrops) {
+        static_assert(N % 2 == 0);
 #pragma unroll
-        for (int n = 0; n < N; ++n) {
+        for (int i = 0; i < N; ++i) {
+            const int n = i / 2 * 2;
+            const int h = i % 2;
+            unsigned kept[2];
+            keptAround(kept, n, lane,
+                [&](int column) { return keep.keptAround(row + 8 * h, first + columnOf(lane, column, 0)); });
 #pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                float shares[2];
-                keep.sharesOfRow(shares, heads, row + 8 * h, first + columnOf(lane, n, 0));
-                values[n][2 * h] *= shares[0];
-                values[n][2 * h + 1] *= shares[1];
+            for (int e = 0; e < 4; ++e) {
+                const unsigned bit = kept[e >> 1] >> (lane / 4 % 2 * 2 + (e & 1));
+                values[n + (e >> 1)][2 * h + (e & 1)] *= (bit & 1U) != 0 ? keep.scale : 0.0F;
             }
         }
     }
@@ -125,20 +140,21 @@ __device__ inline void dropOfQueries(float (&values)[N][4], const Keep& keep, st
 /// Which probabilities of a tile dropout keeps, a bit each; rows are keys, columns queries.
 template <int N> struct KeptOfKeys {
     std::uint32_t bits = 0;
-    static_assert(N <= 8);
+    static_assert(N <= 8 && N % 2 == 0);
 
     template <class Keep>
-    __device__ void draw(
-        const Keep& keep, std::int64_t heads, std::int64_t key, std::int64_t first, int lane) {
+    __device__ void draw(const Keep& keep, std::int64_t key, std::int64_t first, int lane) {
 #pragma unroll
-        for (int n = 0; n < N; ++n) {
+        for (int i = 0; i < N; ++i) {
+            const int n = i / 2 * 2;
+            const int h = i % 2;
+            unsigned kept[2];
+            keptAround(kept, n, lane,
+                [&](int column) { return keep.keptAround(first + columnOf(lane, column, 0), key + 8 * h); });
 #pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                float shares[2];
-                keep.sharesOfColumn(shares, heads, first + columnOf(lane, n, 0), key + 8 * h);
-#pragma unroll
-                for (int e = 0; e < 2; ++e)
-                    bits |= (shares[e] != 0.0F ? 1U : 0U) << (4 * n + 2 * h + e);
+            for (int e = 0; e < 4; ++e) {
+                const unsigned bit = kept[e >> 1] >> ((e & 1) * 2 + lane / 4 % 2);
+                bits |= (bit & 1U) << (4 * (n + (e >> 1)) + 2 * h + (e & 1));
             }
         }
     }
@@ -203,7 +219,7 @@ __device__ inline void scoreGradientOfQueries(float (&p)[N][4], const float (&dp
 template <class T, int D>
 __global__ void __launch_bounds__(256) attentionRowSumsOfTiles(typename AttentionBackward<T>::Args g) {
     constexpr int kEach = D / 8;
-    const AttentionView view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * (256 / kEach) + threadIdx.x / kEach;
     float sum = 0;
     if (i < g.seqLen) {

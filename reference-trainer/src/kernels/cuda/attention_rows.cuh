@@ -6,7 +6,8 @@
 #include <type_traits>
 
 // Attention without tensor cores, for every type and head size up to 256: a warp a row, keys in tiles that
-// the block shares, softmax as the tiles come. attention_mma.cu is the fast form for bf16.
+// the block shares, softmax as the tiles come. The fast forms, for 16 bits, are in the files *_mma.cu and
+// *_wgmma.cu.
 namespace gdt::kernels::cuda {
 
 /// Queries against keys and values. Row r of a matrix, r = position * batch + sample, begins `...Row`

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention for bf16 and f16 on Hopper: the algorithm of attention_mma.cu with the matrix instructions of a
-// warpgroup, after FlashAttention-3 (Shah et al. 2024) as far as products run beside the softmax. Each
-// warpgroup owns 64 rows; those of a block share the tiles of the other side. Compiled for sm_90a alone.
+// Attention for bf16 and f16 on Hopper. The forward pass is in attention_forward.cuh; the backward pass is
+// the algorithm of attention_mma.cu with the matrix instructions of a warpgroup. Each warpgroup owns 64 rows;
+// those of a block share the tiles of the other side. Compiled for sm_90a alone.
 #include "kernels/cuda/attention_wgmma.cuh"
 
+#include "kernels/cuda/attention_forward.cuh"
 #include "kernels/cuda/attention_parts.cuh"
 #include "kernels/cuda/wgmma.cuh"
 
@@ -25,98 +26,6 @@ struct Place {
     int tileRow = group * kGroupRows + warp * 16; // of the warp, in tiles of the block's own rows
 };
 
-// --- forward ---------------------------------------------------------------------------------------------
-
-template <int D> struct Forward {
-    static constexpr int kGroups = 2;
-    static constexpr int kRows = kGroups * kGroupRows;
-    static constexpr int kThreads = kGroups * kGroupThreads;
-    // A head of 64 leaves room for a second block, which computes while the other one waits.
-    static constexpr int kBlocks = D == 64 ? 2 : 1;
-    static constexpr int kKeys = D == 64 ? 64 : 128;
-
-    struct Tiles {
-        alignas(1024) unsigned char query[kRows * D * 2];
-        alignas(1024) unsigned char keys[2][kKeys * D * 2];
-        alignas(1024) unsigned char values[2][kKeys * D * 2];
-    };
-};
-
-// The product with the values of a tile runs while the scores of the next tile turn into probabilities.
-template <class T, int D, class Keep>
-__global__ void __launch_bounds__(Forward<D>::kThreads, Forward<D>::kBlocks)
-    forwardKernel(typename AttentionForward<T>::Args g, Keep keep) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    using Shape = Forward<D>;
-    constexpr int kKeys = Shape::kKeys;
-    extern __shared__ __align__(1024) unsigned char memory[];
-    auto& tiles = *reinterpret_cast<typename Shape::Tiles*>(memory);
-    const Place at;
-    const AttentionView view = viewOf(g, blockIdx.y);
-    // The longest rows first, so that the last blocks to start are short.
-    const int seqLen = static_cast<int>(g.seqLen);
-    const int firstRow = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Shape::kRows;
-    const int tileCount = (min(firstRow + Shape::kRows, seqLen) + kKeys - 1) / kKeys;
-    const auto copy = [&](unsigned char* to, std::int64_t from, int tile) {
-        copyTile<PanelLayout<kKeys>, kKeys, D, Shape::kThreads>(
-            sharedAddress(to), g.qkv + from, view.rowStep, tile * kKeys, g.seqLen);
-    };
-    float score[kKeys / 8][4];
-    float out[D / 8][4] = {};
-    std::uint32_t share[kKeys / 16][4];
-    SoftmaxRows softmax;
-    const float scale = rsqrtf(static_cast<float>(D)) * kLog2E;
-    const int row = firstRow + at.tileRow + at.lane / 4;
-    // Scores of a tile to probabilities, shrink to what earlier sums are worth.
-    const auto weigh = [&](int tile, float(&shrink)[2]) {
-        const int first = tile * kKeys;
-        if (first + kKeys - 1 > firstRow + at.tileRow)
-            hideLaterKeys(score, row, first, at.lane);
-        softmax.take(score, scale, shrink);
-        dropOfQueries(score, keep, g.heads, row, first, at.lane);
-    };
-    const auto arrive = [] {
-        waitForCopies<0>();
-        wgmma::publishCopies();
-        __syncthreads();
-    };
-    copyTile<PanelLayout<Shape::kRows>, Shape::kRows, D, Shape::kThreads>(
-        sharedAddress(tiles.query), g.qkv + view.q, view.rowStep, firstRow, g.seqLen);
-    copy(tiles.keys[0], view.k, 0);
-    commitCopies();
-    for (int tile = 0; tile < tileCount; ++tile) {
-        arrive();
-        if (tile + 1 < tileCount)
-            copy(tiles.keys[(tile + 1) % 2], view.k, tile + 1);
-        copy(tiles.values[tile % 2], view.v, tile);
-        commitCopies();
-        wgmma::startRows<T, D, Shape::kRows, kKeys>(
-            score, sharedAddress(tiles.query), at.group * kGroupRows, sharedAddress(tiles.keys[tile % 2]));
-        if (tile > 0) {
-            wgmma::startColumns<T, D, kKeys>(out, share, sharedAddress(tiles.values[(tile + 1) % 2]));
-            wgmma::waitForProducts<1>();
-        } else {
-            wgmma::waitForProducts<0>();
-        }
-        wgmma::fenceRegisters(score);
-        float shrink[2];
-        weigh(tile, shrink);
-        wgmma::waitForProducts<0>();
-        wgmma::fenceRegisters(out);
-        shrinkRows(out, shrink);
-        wgmma::packRows<T>(share, score);
-    }
-    arrive();
-    wgmma::startColumns<T, D, kKeys>(out, share, sharedAddress(tiles.values[(tileCount + 1) % 2]));
-    wgmma::waitForProducts<0>();
-    wgmma::fenceRegisters(out);
-    softmax.finish(g.logSums + view.row, row, seqLen, at.lane);
-    __syncthreads();
-    storeRows<PanelLayout<Shape::kRows>, D>(out, 1.0F / softmax.total[0], 1.0F / softmax.total[1],
-        tiles.query, at.tileRow, g.out + view.out, view.outStep, firstRow + at.tileRow, seqLen, at.lane);
-#endif
-}
-
 // --- backward --------------------------------------------------------------------------------------------
 
 template <int D> struct Backward {
@@ -137,14 +46,15 @@ template <int D> struct Backward {
 // transposed: rows are keys, columns are queries.
 template <class T, int D, class Keep>
 __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
-    keyGradient(typename AttentionBackward<T>::Args g, Keep keep) {
+    keyGradient(typename AttentionBackward<T>::Args g, Keep all) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     using Shape = Backward<D>;
     constexpr int kOther = Shape::kOther;
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& tiles = *reinterpret_cast<typename Shape::Tiles*>(memory);
     const Place at;
-    const AttentionView view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
+    const Keep keep = all.of(static_cast<int>(blockIdx.y), g.heads);
     const int seqLen = static_cast<int>(g.seqLen);
     const int firstKey = static_cast<int>(blockIdx.x) * Shape::kRows;
     const int groupKey = firstKey + at.group * kGroupRows;
@@ -198,7 +108,7 @@ __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
         std::uint32_t share[kOther / 16][4];
         [[maybe_unused]] KeptOfKeys<kOther / 8> kept;
         if constexpr (Keep::kDrops) {
-            kept.draw(keep, g.heads, key, first, at.lane);
+            kept.draw(keep, key, first, at.lane);
             float part[kOther / 8][4];
             kept.apply(part, p, keep.scale);
             wgmma::packRows<T>(share, part);
@@ -230,14 +140,15 @@ __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
 // A block owns kRows queries and goes over the keys up to the diagonal.
 template <class T, int D, class Keep>
 __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
-    queryGradient(typename AttentionBackward<T>::Args g, Keep keep) {
+    queryGradient(typename AttentionBackward<T>::Args g, Keep all) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     using Shape = Backward<D>;
     constexpr int kOther = Shape::kOther;
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& tiles = *reinterpret_cast<typename Shape::Tiles*>(memory);
     const Place at;
-    const AttentionView view = viewOf(g, blockIdx.y);
+    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
+    const Keep keep = all.of(static_cast<int>(blockIdx.y), g.heads);
     const int seqLen = static_cast<int>(g.seqLen);
     const int firstRow = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Shape::kRows;
     const int groupRow = firstRow + at.group * kGroupRows;
@@ -285,7 +196,7 @@ __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
         wgmma::waitForProducts<0>();
         wgmma::fenceRegisters(p);
         wgmma::fenceRegisters(dp);
-        dropOfQueries(dp, keep, g.heads, row, first, at.lane);
+        dropOfQueries(dp, keep, row, first, at.lane);
         const bool whole = first + kOther - 1 <= groupRow + at.warp * 16;
         scoreGradientOfQueries(p, dp, scale * kLog2E, logSum, rowSum, row, first, whole, at.lane);
         std::uint32_t change[kOther / 16][4];
@@ -302,12 +213,15 @@ __global__ void __launch_bounds__(Backward<D>::kThreads, 1)
 
 // --- launch ----------------------------------------------------------------------------------------------
 
+// Drawing the masks needs registers that three warpgroups do not leave.
+template <int D, bool DROPS>
+using ForwardShape = std::conditional_t<D == 128, hopper::Shape<128, 2, 128, 2>,
+    std::conditional_t<DROPS, hopper::Shape<64, 2, 128, 3>, hopper::Shape<64, 3, 128, 2>>>;
+
 template <class T, int D>
 cudaError_t forwardOf(const typename AttentionForward<T>::Args& g, LaunchContext& context) {
-    using Shape = Forward<D>;
     return withDropout<float>(g, [&]<class Keep>(const Keep& keep) {
-        return launchRows(forwardKernel<T, D, Keep>, g, keep, Shape::kRows, Shape::kThreads,
-            sizeof(typename Shape::Tiles), context);
+        return hopper::launchForward<ForwardShape<D, Keep::kDrops>, T>(g, keep, context);
     });
 }
 
