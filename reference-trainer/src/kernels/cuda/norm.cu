@@ -68,66 +68,75 @@ __global__ void __launch_bounds__(32 * kWarps) normForward(Args g) {
 }
 
 // The same for rows that fit into the registers of `warps` warps, one or all of a block, at K packs a lane: a
-// row is read and converted once.
+// row is read once.
 template <class T, int K, bool kCentred, class Args>
 __global__ void __launch_bounds__(32 * kWarps) normForwardCached(Args g, int warps) {
-    constexpr int N = 8;
-    __shared__ float shared[2][32];
+    using W = Wide<T>;
+    constexpr int N = kPackOf16<T>;
+    __shared__ W shared[2][32];
     const int threads = 32 * warps;
-    const int first = static_cast<int>(threadIdx.x) % threads * N;
+    const int lane = static_cast<int>(threadIdx.x) % threads;
     const int rowsOfBlock = static_cast<int>(blockDim.x) / threads;
     const std::int64_t r
         = static_cast<std::int64_t>(blockIdx.x) * rowsOfBlock + static_cast<int>(threadIdx.x) / threads;
     if (r >= g.rows)
         return;
     const auto sumOfRow
-        = [&](float own, int turn) { return warps == 1 ? warpSum(own) : blockSum(own, shared[turn]); };
+        = [&](W own, int turn) { return warps == 1 ? warpSum(own) : blockSum(own, shared[turn]); };
     const T* row = g.x + r * g.hidden;
-    Pack<T, N> packs[K] = {};
+    Pack<T, N> x[K];
 #pragma unroll
     for (int p = 0; p < K; ++p) {
-        const int i = first + threads * p * N;
+        const int i = (lane + threads * p) * N;
         if (i < g.hidden)
-            packs[p] = loadPack<T, N>(row + i);
+            x[p] = loadPack<T, N>(row + i);
     }
-    float x[K][N];
-    float sum = 0;
+    W mean = 0;
+    if constexpr (kCentred) {
+        W sum = 0;
+#pragma unroll
+        for (int p = 0; p < K; ++p) {
+            if ((lane + threads * p) * N >= g.hidden)
+                continue;
+            W values[N];
+            widenAll(x[p], values);
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                sum += values[k];
+        }
+        mean = sumOfRow(sum, 0) / static_cast<W>(g.hidden);
+    }
+    W squares = 0;
 #pragma unroll
     for (int p = 0; p < K; ++p) {
-        widenAll(packs[p], x[p]);
-#pragma unroll
-        for (int k = 0; k < N; ++k)
-            sum += x[p][k];
-    }
-    const float mean = kCentred ? sumOfRow(sum, 0) / static_cast<float>(g.hidden) : 0.0F;
-    float squares = 0;
-#pragma unroll
-    for (int p = 0; p < K; ++p) {
-        if (first + threads * p * N >= g.hidden)
+        if ((lane + threads * p) * N >= g.hidden)
             continue;
+        W values[N];
+        widenAll(x[p], values);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            x[p][k] -= mean;
-            squares += x[p][k] * x[p][k];
+            const W d = values[k] - mean;
+            squares += d * d;
         }
     }
-    const float rstd = 1.0F / sqrtf(sumOfRow(squares, 1) / static_cast<float>(g.hidden) + g.epsilon);
+    const W rstd = W(1) / sqrtOf(sumOfRow(squares, 1) / static_cast<W>(g.hidden) + g.epsilon);
     T* out = g.out + r * g.hidden;
 #pragma unroll
     for (int p = 0; p < K; ++p) {
-        const int i = first + threads * p * N;
+        const int i = (lane + threads * p) * N;
         if (i >= g.hidden)
             continue;
-        float gain[N], bias[N] = {};
+        W values[N], gain[N], bias[N] = {};
+        widenAll(x[p], values);
         widenAll(loadPack<T, N>(g.gain + i), gain);
         if constexpr (kCentred)
             widenAll(loadPack<T, N>(g.bias + i), bias);
 #pragma unroll
         for (int k = 0; k < N; ++k)
-            x[p][k] = x[p][k] * rstd * gain[k] + bias[k];
-        storePack(out + i, narrowAll<T, N>(x[p]));
+            values[k] = (values[k] - mean) * rstd * gain[k] + bias[k];
+        storePack(out + i, narrowAll<T, N>(values));
     }
-    if (first == 0) {
+    if (lane == 0) {
         g.rstd[r] = rstd;
         if constexpr (kCentred)
             g.mean[r] = mean;
@@ -143,9 +152,8 @@ template <class Args> const void* biasOf(const Args& g) {
 
 template <class T, int K, bool kCentred, class Args>
 cudaError_t forwardCached(const Args& g, int warps, LaunchContext& context) {
-    const int ofBlock = warps == 1 ? 4 : warps; // the more registers a warp has, the smaller its block
     normForwardCached<T, K, kCentred, Args>
-        <<<blocksFor(g.rows, ofBlock / warps), static_cast<unsigned>(32 * ofBlock), 0, context.stream>>>(
+        <<<blocksFor(g.rows, kWarps / warps), static_cast<unsigned>(32 * kWarps), 0, context.stream>>>(
             g, warps);
     return launched();
 }
