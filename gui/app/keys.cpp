@@ -85,7 +85,7 @@ void showKeys(QMainWindow* window) {
     auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close);
     QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     column->addWidget(buttons);
-    dialog->resize(dialog->fontMetrics().averageCharWidth() * 95, dialog->fontMetrics().height() * 36);
+    dialog->resize(dialog->fontMetrics().averageCharWidth() * 115, dialog->fontMetrics().height() * 36);
     table->setCurrentCell(0, 0);
     table->setFocus();
     dialog->open();

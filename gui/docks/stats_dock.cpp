@@ -11,12 +11,41 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace gd::gui {
+
+namespace {
+
+// Names get the width that the figures leave, but never too little to be read.
+class NamesTable : public QTableView {
+public:
+    NamesTable() {
+        connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this](int section) {
+            if (section != StatsModel::name)
+                fitNames();
+        });
+    }
+    void resizeEvent(QResizeEvent* event) override {
+        QTableView::resizeEvent(event);
+        fitNames();
+    }
+
+private:
+    void fitNames() {
+        const QHeaderView* const header = horizontalHeader();
+        const int others = header->length() - header->sectionSize(StatsModel::name);
+        setColumnWidth(
+            StatsModel::name, std::max(fontMetrics().averageCharWidth() * 28, viewport()->width() - others));
+    }
+};
+
+} // namespace
 
 StatsDock::StatsDock(QWidget* parent)
     : QDockWidget(tr("Selection"), parent)
     , m_sorted(new QSortFilterProxyModel(this))
-    , m_view(new QTableView)
+    , m_view(new NamesTable)
     , m_summary(new QLabel)
     , m_stop(std::make_shared<std::atomic<bool>>(false)) {
     setObjectName(QStringLiteral("selection"));
@@ -32,7 +61,6 @@ StatsDock::StatsDock(QWidget* parent)
     m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_view->verticalHeader()->hide();
     m_view->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 4);
-    m_view->horizontalHeader()->setSectionResizeMode(StatsModel::name, QHeaderView::Stretch);
     m_summary->setTextFormat(Qt::PlainText);
     m_summary->setWordWrap(true);
     auto* const copy = new QPushButton(tr("Copy as CSV"));

@@ -214,6 +214,9 @@ TEST_F(Window, AnAreaIsCountedAndCopiedAsCsv) {
     EXPECT_EQ(kernels, 63);
     EXPECT_GT(stats.busyNs, 0);
     EXPECT_LT(stats.busyNs, stats.toNs - stats.fromNs);
+    // Names can be read, also where the panel is narrow.
+    QTableView* const table = window.statistics()->view();
+    EXPECT_GE(table->columnWidth(StatsModel::name), table->fontMetrics().averageCharWidth() * 28);
     // Sorted by numbers, not by their text: the largest sum stands on top.
     const QAbstractItemModel* sorted = window.statistics()->view()->model();
     const auto sum
