@@ -2,41 +2,84 @@
 #include "gui/model/lod.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 namespace gd::gui {
 
-std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width) {
-    std::vector<Cell> cells(static_cast<std::size_t>(std::max(0, width)));
-    std::size_t next = lane.firstEndingAfter(scale.nsAt(0)); // first event that can touch the pixel
-    std::int64_t edge = scale.nsAt(0);
-    std::size_t before = 0; // events of the pixel before: a guess for this one
-    for (std::size_t x = 0; x < cells.size(); ++x) {
-        const std::int64_t from = edge;
-        edge = scale.nsAt(static_cast<double>(x + 1));
-        const std::int64_t to = std::max(edge, from + 1);
-        Cell& cell = cells[x];
+CellReader::CellReader(const Lane& lane, const TimeScale& scale)
+    : m_lane(lane)
+    , m_scale(scale)
+    , m_blocks(lane.blocksBefore(scale.nsAt(0), 0)) {
+    goTo(lane.firstEndingAfter(scale.nsAt(0)));
+}
+
+void CellReader::read(std::span<Cell> cells) {
+    for (std::size_t at = 0; at < cells.size(); at += kChunk)
+        readChunk(cells.subspan(at, std::min(kChunk, cells.size() - at)));
+}
+
+void CellReader::goTo(std::size_t event) {
+    m_next = event;
+    const bool is = event < m_lane.size();
+    m_nextStart = is ? m_lane.start(event) : std::numeric_limits<std::int64_t>::max();
+    m_nextEnd = is ? m_nextStart + m_lane.duration(event) : m_nextStart;
+}
+
+// Two passes: the first finds the block of each pixel's end and asks for its memory, which is there when the
+// second needs it. One after the other, each pixel would wait for memory several times.
+void CellReader::readChunk(std::span<Cell> cells) {
+    std::array<std::int64_t, kChunk + 1> edges; // of pixels
+    std::array<std::size_t, kChunk> blocks; // that begin before the end of each
+    edges[0] = m_scale.nsAt(m_x);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        edges[i + 1] = m_scale.nsAt(++m_x);
+        const std::size_t before = i == 0 ? m_blocks : blocks[i - 1];
+        // As far as the pixel before went.
+        const std::size_t guess = i < 2 ? before : 2 * before - blocks[i - 2];
+        blocks[i] = m_lane.blocksBefore(std::max(edges[i + 1], edges[i] + 1), guess);
+        if (blocks[i] != before)
+            m_lane.expectBlock(blocks[i]);
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::int64_t from = edges[i];
+        const std::int64_t to = std::max(edges[i + 1], from + 1);
+        Cell& cell = cells[i];
+        cell = {};
         cell.spanNs = to - from;
         // Events that ended before this pixel were passed by the pixel before, except the last it touched.
-        while (next < lane.size() && lane.end(next) <= from && lane.start(next) < from)
-            ++next;
-        const std::size_t past = lane.lowerBoundFrom(next, next + before, to);
-        before = past - next;
-        if (past == next)
+        while (m_nextEnd <= from && m_nextStart < from)
+            goTo(m_next + 1);
+        if (m_nextStart >= to)
             continue;
-        std::int64_t busy = lane.busy(next, past);
-        busy -= std::max<std::int64_t>(0, std::min(from, lane.end(next)) - lane.start(next));
-        busy -= std::max<std::int64_t>(0, lane.end(past - 1) - std::max(to, lane.start(past - 1)));
-        cell.busyNs = busy;
-        cell.count = static_cast<std::uint32_t>(past - next);
-        cell.longest = static_cast<std::uint32_t>(lane.longest(next, past));
-        cell.last = static_cast<std::uint32_t>(past - 1);
-        if (lane.start(past - 1) >= from)
-            cell.lastNs = lane.duration(past - 1);
-        lane.expect(cell.longest, past + before);
+        const std::size_t past = m_nextEnd >= to ? m_next + 1 : m_lane.lowerBoundIn(blocks[i], to);
+        fill(cell, from, to, past);
         // Its last event may reach into the next pixel. Below 1 ns a pixel the next one covers the same time.
-        if (edge >= to)
-            next = past - 1;
+        if (edges[i + 1] >= to && past - 1 > m_next)
+            goTo(past - 1);
     }
+    if (!cells.empty())
+        m_blocks = blocks[cells.size() - 1];
+}
+
+void CellReader::fill(Cell& cell, std::int64_t fromNs, std::int64_t toNs, std::size_t past) const {
+    const std::size_t last = past - 1;
+    const std::int64_t lastStart = last == m_next ? m_nextStart : m_lane.start(last);
+    const std::int64_t lastNs = last == m_next ? m_nextEnd - m_nextStart : m_lane.duration(last);
+    cell.busyNs = (last == m_next ? lastNs : m_lane.busy(m_next, past))
+        - std::max<std::int64_t>(0, std::min(fromNs, m_nextEnd) - m_nextStart)
+        - std::max<std::int64_t>(0, lastStart + lastNs - std::max(toNs, lastStart));
+    cell.count = static_cast<std::uint32_t>(past - m_next);
+    cell.longest = static_cast<std::uint32_t>(last == m_next ? last : m_lane.longest(m_next, past));
+    m_lane.expectName(cell.longest);
+    cell.last = static_cast<std::uint32_t>(last);
+    if (lastStart >= fromNs)
+        cell.lastNs = lastNs;
+}
+
+std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width) {
+    std::vector<Cell> cells(static_cast<std::size_t>(std::max(0, width)));
+    CellReader(lane, scale).read(cells);
     return cells;
 }
 

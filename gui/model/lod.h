@@ -5,6 +5,7 @@
 #include "gui/model/time_scale.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace gd::gui {
@@ -19,7 +20,30 @@ struct Cell {
     std::uint32_t last = 0; // the last of them; only with count > 0
 };
 
-// One cell a pixel, x from 0 to width - 1 of the scale. Costs O(log n) a pixel however many events there are.
+// Reads a lane's cells from pixel 0 on, some at a time: into memory that stays near the processor. Costs
+// O(log n) a pixel however many events there are. The lane must outlive it.
+class CellReader {
+public:
+    CellReader(const Lane& lane, const TimeScale& scale);
+    // The next pixels, as many as there are places.
+    void read(std::span<Cell> cells);
+
+private:
+    static constexpr std::size_t kChunk = 128; // pixels whose memory is fetched at a time
+    void readChunk(std::span<Cell> cells);
+    void goTo(std::size_t event);
+    void fill(Cell& cell, std::int64_t fromNs, std::int64_t toNs, std::size_t past) const;
+
+    const Lane& m_lane;
+    TimeScale m_scale;
+    int m_x = 0; // pixel
+    std::size_t m_blocks = 0; // that begin before its start
+    std::size_t m_next = 0; // first event that can touch it
+    std::int64_t m_nextStart = 0; // its times; after the last one: never
+    std::int64_t m_nextEnd = 0;
+};
+
+// One cell a pixel, x from 0 to width - 1 of the scale.
 std::vector<Cell> makeCells(const Lane& lane, const TimeScale& scale, int width);
 
 // Steps of a quantity over time, such as bytes allocated.

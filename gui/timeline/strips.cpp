@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace gd::gui {
 namespace {
@@ -50,22 +51,33 @@ QImage emptyLine(int width) {
     return image;
 }
 
+// The cells of a lane from left to right, some at a time.
+template <class F> void eachCell(const Lane& lane, const TimeScale& scale, int width, F&& tell) {
+    std::array<Cell, 256> cells;
+    CellReader reader(lane, scale);
+    for (std::size_t x = 0, end = static_cast<std::size_t>(std::max(0, width)); x < end;) {
+        const std::span<Cell> some(cells.data(), std::min(cells.size(), end - x));
+        reader.read(some);
+        for (const Cell& cell : some) {
+            if (cell.count > 0)
+                tell(x, cell);
+            ++x;
+        }
+    }
+}
+
 QImage drawLane(
     const Lane& lane, const NameTable& names, const Shades& shades, const TimeScale& scale, int width) {
     QImage image = emptyLine(width);
     auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
-    const std::vector<Cell> cells = makeCells(lane, scale, width);
-    for (std::size_t x = 0; x < cells.size(); ++x) {
-        const Cell& cell = cells[x];
-        if (cell.count == 0)
-            continue;
+    eachCell(lane, scale, width, [&](std::size_t x, const Cell& cell) {
         const Category category = names[lane.name(cell.longest)].category;
         if (static_cast<double>(cell.lastNs) >= kEdgePx * scale.nsPerPx)
             pixels[x] = shades.at(category, 0.5);
         else // not busy at all: all of them are without duration
             pixels[x]
                 = shades.at(category, cell.busyNs == 0 ? kMarkShare : std::max(kLeastShare, busyShare(cell)));
-    }
+    });
     return image;
 }
 
@@ -76,14 +88,13 @@ QImage drawBusiest(
     auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
     std::vector<double> most(static_cast<std::size_t>(std::max(1, width)), 0.0);
     for (const auto& lane : row.lanes) {
-        const std::vector<Cell> cells = makeCells(*lane, scale, width);
-        for (std::size_t x = 0; x < cells.size(); ++x) {
-            const double busy = busyShare(cells[x]);
-            if (cells[x].count == 0 || busy <= most[x])
-                continue;
+        eachCell(*lane, scale, width, [&](std::size_t x, const Cell& cell) {
+            const double busy = busyShare(cell);
+            if (busy <= most[x])
+                return;
             most[x] = busy;
-            pixels[x] = shades.at(names[lane->name(cells[x].longest)].category, std::max(kLeastShare, busy));
-        }
+            pixels[x] = shades.at(names[lane->name(cell.longest)].category, std::max(kLeastShare, busy));
+        });
     }
     return image;
 }

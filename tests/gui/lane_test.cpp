@@ -9,14 +9,16 @@ using namespace gd::gui;
 
 namespace {
 
-std::vector<Event> randomEvents(std::mt19937& random, std::size_t count, bool overlapping) {
+// Times are multiples of `unit`.
+std::vector<Event> randomEvents(
+    std::mt19937& random, std::size_t count, bool overlapping, std::int64_t unit = 1) {
     std::vector<Event> out;
     std::int64_t t = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const auto dur = static_cast<std::int64_t>(random() % 10 == 0 ? 0 : random() % 50);
+        const auto dur = static_cast<std::int64_t>(random() % 10 == 0 ? 0 : random() % 50) * unit;
         out.push_back({t, dur, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i)});
-        t += overlapping ? static_cast<std::int64_t>(random() % 30)
-                         : dur + static_cast<std::int64_t>(random() % 20);
+        t += overlapping ? static_cast<std::int64_t>(random() % 30) * unit
+                         : dur + static_cast<std::int64_t>(random() % 20) * unit;
     }
     return out;
 }
@@ -32,8 +34,10 @@ LaneBuilder::Built build(const std::vector<Event>& events) {
 
 TEST(Lane, LanesAreSortedDisjointAndKeepEveryEvent) {
     std::mt19937 random(7);
-    for (int round = 0; round < 50; ++round) {
-        auto events = randomEvents(random, 1 + random() % 400, true);
+    for (int round = 0; round < 60; ++round) {
+        // Times that fit into 32 bits, those of which some do, and none.
+        const std::int64_t unit = round % 3 == 0 ? 1 : round % 3 == 1 ? 20'000'000 : 7'000'000'000;
+        auto events = randomEvents(random, 1 + random() % 400, true, unit);
         if (round % 2 == 1)
             std::shuffle(events.begin(), events.end(), random);
         const auto built = build(events);
@@ -74,8 +78,11 @@ TEST(Lane, MoreThanTheMostLanesAreCountedNotLostSilently) {
 
 TEST(Lane, SearchesAgreeWithBruteForce) {
     std::mt19937 random(11);
-    for (int round = 0; round < 40; ++round) {
-        const auto built = build(randomEvents(random, 1 + random() % 3000, false));
+    for (int round = 0; round < 60; ++round) {
+        const std::int64_t unit = round % 3 == 0 ? 1 : round % 3 == 1 ? 20'000'000 : 7'000'000'000;
+        // Whole blocks and broken ones.
+        const std::size_t count = round % 4 == 0 ? 16 * (1 + random() % 9) : 1 + random() % 3000;
+        const auto built = build(randomEvents(random, count, false, unit));
         const Lane& lane = *built.lanes.front();
         for (int probe = 0; probe < 60; ++probe) {
             std::size_t from = random() % lane.size();
@@ -89,7 +96,11 @@ TEST(Lane, SearchesAgreeWithBruteForce) {
                     longest = i;
             }
             ASSERT_EQ(lane.longest(from, to), longest);
-            const auto wanted = static_cast<std::int64_t>(random() % 60);
+            std::int64_t busy = 0;
+            for (std::size_t i = from; i < to; ++i)
+                busy += lane.duration(i);
+            ASSERT_EQ(lane.busy(from, to), busy);
+            const auto wanted = static_cast<std::int64_t>(random() % 60) * unit;
             std::size_t next = from;
             while (next < to && lane.duration(next) < wanted)
                 ++next;
@@ -99,8 +110,12 @@ TEST(Lane, SearchesAgreeWithBruteForce) {
             const std::size_t bound = lane.lowerBound(t);
             ASSERT_TRUE(bound == lane.size() || lane.start(bound) >= t);
             ASSERT_TRUE(bound == 0 || lane.start(bound - 1) < t);
-            ASSERT_EQ(lane.lowerBoundFrom(bound / 2, bound / 2, t), bound);
-            ASSERT_EQ(lane.lowerBoundFrom(bound / 3, random() % (lane.size() + 3), t), bound);
+            const std::size_t blocks = lane.blocksBefore(t, random() % (lane.size() + 3));
+            ASSERT_EQ(blocks, lane.blocksBefore(t, 0));
+            ASSERT_EQ(lane.lowerBoundIn(blocks, t), bound);
+            const std::size_t ending = lane.firstEndingAfter(t);
+            ASSERT_TRUE(ending == lane.size() || lane.end(ending) > t || lane.start(ending) >= t);
+            ASSERT_TRUE(ending == 0 || (lane.end(ending - 1) <= t && lane.start(ending - 1) < t));
         }
     }
 }
@@ -113,9 +128,12 @@ TEST(Lane, HoldsEventsLongerThan32Bits) {
     EXPECT_EQ(built.lanes[0]->duration(1), 3);
 }
 
+// 18 bytes an event, and 16 more only for those whose times are far apart.
 TEST(Lane, StaysBelowItsMemoryBudget) {
     std::mt19937 random(3);
     const auto built = build(randomEvents(random, 200'000, false));
     EXPECT_LE(
-        static_cast<double>(built.lanes[0]->bytes()) / static_cast<double>(built.lanes[0]->size()), 40.0);
+        static_cast<double>(built.lanes[0]->bytes()) / static_cast<double>(built.lanes[0]->size()), 18.0);
+    const auto wide = build(randomEvents(random, 200'000, false, 7'000'000'000));
+    EXPECT_LE(static_cast<double>(wide.lanes[0]->bytes()) / static_cast<double>(wide.lanes[0]->size()), 40.0);
 }

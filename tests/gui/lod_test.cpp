@@ -16,18 +16,22 @@ struct Track {
     std::shared_ptr<const Lane> lane;
 };
 
-Track randomTrack(std::mt19937& random) {
+// Times are multiples of `unit` and up to two units more or less, so that every digit of them counts.
+Track randomTrack(std::mt19937& random, std::int64_t unit) {
     Track track;
     LaneBuilder builder;
+    const auto exact
+        = [&](std::int64_t units) { return units * unit + static_cast<std::int64_t>(random() % 3); };
     std::int64_t t = static_cast<std::int64_t>(random() % 1000);
     const std::size_t count = 1 + random() % 800;
     const bool dense = random() % 2 == 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::int64_t dur = random() % 12 == 0 ? 0 : 1 + static_cast<std::int64_t>(random() % 90);
+        const std::int64_t dur = random() % 12 == 0 ? 0 : exact(1 + static_cast<std::int64_t>(random() % 90));
         track.events.push_back({t, dur, 0, static_cast<std::uint32_t>(i)});
         builder.add(track.events.back());
         t += dur
-            + (dense ? static_cast<std::int64_t>(random() % 3) : static_cast<std::int64_t>(random() % 400));
+            + (dense ? static_cast<std::int64_t>(random() % 3)
+                     : exact(static_cast<std::int64_t>(random() % 400)));
     }
     track.lane = std::move(builder).build().lanes.front();
     return track;
@@ -57,33 +61,67 @@ Cell bruteForce(const Track& track, std::int64_t from, std::int64_t to) {
 
 } // namespace
 
-TEST(Lod, EveryPixelEqualsBruteForce) {
-    std::mt19937 random(42);
+namespace {
+
+void expectBruteForce(const Cell& cell, const Cell& expected) {
+    EXPECT_EQ(cell.spanNs, expected.spanNs);
+    EXPECT_EQ(cell.count, expected.count);
+    EXPECT_EQ(cell.busyNs, expected.busyNs);
+    if (expected.count > 0) {
+        EXPECT_EQ(cell.last, expected.last);
+        EXPECT_EQ(cell.lastNs, expected.lastNs);
+        EXPECT_EQ(cell.longest, expected.longest);
+    }
+}
+
+// `unit` ns: above 2^32 / 90 times are beyond 32 bits in some blocks of a lane, above 2^32 in all.
+void compareWithBruteForce(std::uint32_t seed, std::int64_t unit) {
+    std::mt19937 random(seed);
     std::uniform_real_distribution<double> zoom(-2, 4.5);
-    for (int round = 0; round < 300; ++round) {
-        const Track track = randomTrack(random);
+    for (int round = 0; round < 150; ++round) {
+        const Track track = randomTrack(random, unit);
         const std::int64_t end = track.events.back().startNs + track.events.back().durNs;
         TimeScale scale;
-        scale.nsPerPx = std::max(TimeScale::kMinNsPerPx, std::pow(10.0, zoom(random)));
-        scale.startNs = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end + 200)) - 100;
+        scale.nsPerPx
+            = std::max(TimeScale::kMinNsPerPx, std::pow(10.0, zoom(random)) * static_cast<double>(unit));
+        scale.startNs = static_cast<std::int64_t>((random() + (static_cast<std::uint64_t>(random()) << 32U))
+                            % static_cast<std::uint64_t>(end + 200))
+            - 100;
         const int width = 1 + static_cast<int>(random() % 300);
         const auto cells = makeCells(*track.lane, scale, width);
         ASSERT_EQ(cells.size(), static_cast<std::size_t>(width));
+        // Read in two parts they are the same.
+        CellReader reader(*track.lane, scale);
+        std::vector<Cell> parts(cells.size());
+        const std::size_t first = random() % cells.size();
+        reader.read(std::span(parts).first(first));
+        reader.read(std::span(parts).subspan(first));
         for (int x = 0; x < width; ++x) {
+            SCOPED_TRACE("round " + std::to_string(round) + " pixel " + std::to_string(x));
             const std::int64_t from = scale.nsAt(x);
             const std::int64_t to = std::max(scale.nsAt(x + 1), from + 1);
             const Cell expected = bruteForce(track, from, to);
-            const Cell& cell = cells[static_cast<std::size_t>(x)];
-            ASSERT_EQ(cell.spanNs, expected.spanNs);
-            ASSERT_EQ(cell.count, expected.count) << "round " << round << " pixel " << x;
-            ASSERT_EQ(cell.busyNs, expected.busyNs) << "round " << round << " pixel " << x;
-            if (expected.count > 0) {
-                ASSERT_EQ(cell.last, expected.last);
-                ASSERT_EQ(cell.lastNs, expected.lastNs);
-                ASSERT_EQ(cell.longest, expected.longest) << "round " << round << " pixel " << x;
-            }
+            expectBruteForce(cells[static_cast<std::size_t>(x)], expected);
+            expectBruteForce(parts[static_cast<std::size_t>(x)], expected);
+            if (testing::Test::HasFailure())
+                return;
         }
     }
+}
+
+} // namespace
+
+TEST(Lod, EveryPixelEqualsBruteForce) {
+    compareWithBruteForce(42, 1);
+}
+
+TEST(Lod, EveryPixelEqualsBruteForceWhereSomeTimesNeedMoreThan32Bits) {
+    compareWithBruteForce(43, 3'000'000);
+    compareWithBruteForce(44, 60'000'000);
+}
+
+TEST(Lod, EveryPixelEqualsBruteForceWhereAllTimesNeedMoreThan32Bits) {
+    compareWithBruteForce(45, 5'000'000'000);
 }
 
 TEST(Lod, ZoomingOutNeverPaintsIdleTimeAsWork) {
