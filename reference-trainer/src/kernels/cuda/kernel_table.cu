@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/form.h"
 #include "kernels/cuda/tables.cuh"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace gdt::kernels::cuda {
@@ -8,6 +10,11 @@ namespace gdt::kernels::cuda {
 namespace {
 __global__ void nothing() { }
 } // namespace
+
+int kernelForm = [] {
+    const char* form = std::getenv("GDT_KERNEL_FORM");
+    return form == nullptr ? 0 : std::atoi(form);
+}();
 
 } // namespace gdt::kernels::cuda
 

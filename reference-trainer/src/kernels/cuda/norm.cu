@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/mma.cuh"
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/form.h"
+#include "kernels/cuda/norm_rows.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/norm.h"
 
@@ -158,9 +158,55 @@ cudaError_t forwardCached(const Args& g, int warps, LaunchContext& context) {
     return launched();
 }
 
+// So much shared memory for a kernel, or cudaErrorNotSupported: the device has not that much.
+template <class Kernel> cudaError_t allowShared(Kernel kernel, int bytes) {
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess)
+        return cudaSuccess;
+    cudaGetLastError(); // it is not this launch's
+    return cudaErrorNotSupported;
+}
+
+template <class T, int K, bool kCentred, class Args>
+cudaError_t forwardStreamedOf(const Args& g, int warps, LaunchContext& context) {
+    const int threads = groupsOf(warps, kForwardThreads<K>) * warps * 32;
+    const int shared = threads * kForwardStages<K> * K * 16;
+    const auto kernel = normForwardStreamed<T, K, kCentred, Args>;
+    if (const cudaError_t error = allowShared(kernel, shared); error != cudaSuccess)
+        return error;
+    const auto blocks = static_cast<unsigned>(context.multiprocessors * kForwardBlocks<K>);
+    kernel<<<blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(shared), context.stream>>>(
+        g, warps, kernelForm >= 2);
+    return launched();
+}
+
+template <class T, bool kCentred, class Args>
+cudaError_t forwardStreamed(const Args& g, LaunchContext& context) {
+    const auto [packs, warps] = spreadOf(g.hidden, {4, 3, 7, 2, 1}, kForwardThreads<4>);
+    switch (warps == 0 ? 0 : packs) {
+    case 1:
+        return forwardStreamedOf<T, 1, kCentred>(g, warps, context);
+    case 2:
+        return forwardStreamedOf<T, 2, kCentred>(g, warps, context);
+    case 3:
+        return forwardStreamedOf<T, 3, kCentred>(g, warps, context);
+    case 4:
+        return forwardStreamedOf<T, 4, kCentred>(g, warps, context);
+    case 7:
+        return forwardStreamedOf<T, 7, kCentred>(g, warps, context);
+    default:
+        return cudaErrorNotSupported;
+    }
+}
+
 template <class T, bool kCentred, class Args> cudaError_t forward(const Args& g, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T>;
     if constexpr (isNarrow<T>) {
+        if (kernelForm != 0 && g.hidden % kPack == 0
+            && aligned(16, g.x, g.out, g.gain, static_cast<const char*>(biasOf(g)))) {
+            const cudaError_t error = forwardStreamed<T, kCentred>(g, context);
+            if (error != cudaErrorNotSupported)
+                return error;
+        }
         constexpr int kMostPacks = 8; // a lane
         const std::int64_t perWarp = (g.hidden / kPack + 31) / 32;
         const int warps = perWarp <= kMostPacks ? 1 : kWarps;
@@ -296,28 +342,6 @@ cudaError_t backwardPacked(const Args& g, LaunchContext& context) {
 constexpr int kStages = 2; // rows of a group in shared memory
 constexpr int kMostThreads = 1024; // of a block
 
-// Both sums over the warps of a group. `exchange`: a place for each warp of the block, in two halves taken by
-// turns: everybody has passed the barrier after reading the other one.
-__device__ inline float2 groupSums(float2 own, int warps, int group, float2* exchange) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const bool upper = lane >= 16; // lower lanes go on with x, upper ones with y
-    float sum = (upper ? own.y : own.x) + __shfl_xor_sync(0xffffffffU, upper ? own.x : own.y, 16);
-    for (int step = 8; step > 0; step /= 2)
-        sum += __shfl_xor_sync(0xffffffffU, sum, step);
-    if (warps == 1)
-        return {__shfl_sync(0xffffffffU, sum, 0), __shfl_sync(0xffffffffU, sum, 16)};
-    if (lane % 16 == 0)
-        (upper ? exchange[threadIdx.x / 32].y : exchange[threadIdx.x / 32].x) = sum;
-    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(32 * warps) : "memory");
-    float2 all{};
-    for (int w = 0; w < warps; ++w) {
-        const float2 other = exchange[group * warps + w];
-        all.x += other.x;
-        all.y += other.y;
-    }
-    return all;
-}
-
 // Adds the sums of a block's groups, each with those of N columns from `i` on, in order, and leaves them as
 // the block's row of partial sums. `all` has room for a row of each group.
 template <bool kCentred, int N>
@@ -450,9 +474,50 @@ cudaError_t backwardStaged(const Args& g, LaunchContext& context) {
     return addPartialsTo<float>(g.dgain, biasGradientOf(g), partial, blocks, g.hidden, context.stream);
 }
 
+template <class T, int K, bool kCentred, class Args>
+cudaError_t backwardStreamedOf(const Args& g, int warps, LaunchContext& context) {
+    auto* partial = static_cast<float*>(context.workspace.memory());
+    if (partial == nullptr)
+        return cudaErrorMemoryAllocation;
+    const int threads = groupsOf(warps, kBackwardThreads<K>) * warps * 32;
+    const int shared = threads * kBackwardStages<K> * 3 * K * 16;
+    const auto kernel = normBackwardStreamed<T, K, kCentred, Args>;
+    if (const cudaError_t error = allowShared(kernel, shared); error != cudaSuccess)
+        return error;
+    const auto blocks = static_cast<unsigned>(context.multiprocessors);
+    kernel<<<blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(shared), context.stream>>>(
+        g, warps, kernelForm >= 2, partial);
+    return addPartialsTo<float>(g.dgain, biasGradientOf(g), partial, blocks, g.hidden, context.stream);
+}
+
+template <class T, bool kCentred, class Args>
+cudaError_t backwardStreamed(const Args& g, LaunchContext& context) {
+    const auto [packs, warps] = kernelForm == 3 ? spreadOf(g.hidden, {1}, kBackwardThreads<1>)
+                                                : spreadOf(g.hidden, {4, 3, 7, 2, 1}, kBackwardThreads<7>);
+    switch (warps == 0 ? 0 : packs) {
+    case 1:
+        return backwardStreamedOf<T, 1, kCentred>(g, warps, context);
+    case 2:
+        return backwardStreamedOf<T, 2, kCentred>(g, warps, context);
+    case 3:
+        return backwardStreamedOf<T, 3, kCentred>(g, warps, context);
+    case 4:
+        return backwardStreamedOf<T, 4, kCentred>(g, warps, context);
+    case 7:
+        return backwardStreamedOf<T, 7, kCentred>(g, warps, context);
+    default:
+        return cudaErrorNotSupported;
+    }
+}
+
 template <class T, bool kCentred, class Args> cudaError_t backward(const Args& g, LaunchContext& context) {
     constexpr int kPack = kPackOf16<T> / 2;
     if constexpr (isNarrow<T>) {
+        if (kernelForm != 0 && g.hidden % 8 == 0 && aligned(16, g.x, g.dout, g.dx, g.gain)) {
+            const cudaError_t error = backwardStreamed<T, kCentred>(g, context);
+            if (error != cudaErrorNotSupported)
+                return error;
+        }
         if (g.hidden % 8 == 0 && g.hidden <= 8 * kMostThreads && aligned(16, g.x, g.dout, g.dx, g.gain)) {
             const cudaError_t error = backwardStaged<T, kCentred>(g, context);
             if (error != cudaErrorNotSupported)
