@@ -6,25 +6,35 @@ over to the next, so that a program sees no difference. Children inherit PYTHONP
 """
 import os
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class AfterTorch(object):
-    """First in sys.meta_path until torch has been imported; finds nothing itself."""
+    """First in sys.meta_path until torch has been imported; finds nothing itself.
+
+    It notes both clocks around the loading of torch's libraries, where the allocator reads the system's for its times."""
+
+    loading = ()
 
     def find_spec(self, name, path=None, target=None):
+        if name == "torch._C":
+            self.loading = [clocks()]
+        elif len(self.loading) == 1:
+            self.loading.append(clocks())
         if name != "torch":
             return None
+        before = [clocks()]
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find is not None and finder is not self else None
             if spec is not None:
-                self.follow(spec.loader)
+                self.follow(spec.loader, before)
                 return spec
         return None
 
-    def follow(self, loader):
+    def follow(self, loader, before):
         """Has this one loader object call us after it ran torch's code; its class stays as it is."""
         run = getattr(loader, "exec_module", None)
         if run is None:
@@ -33,14 +43,14 @@ class AfterTorch(object):
         def exec_module(module):
             loader.__dict__.pop("exec_module", None)
             run(module)
-            self.loaded(module)
+            self.loaded(module, (self.loading or before) + [clocks()])
 
         try:
             loader.exec_module = exec_module
         except AttributeError:
             pass  # a loader that takes no attributes: no hook, and the trace says so
 
-    def loaded(self, torch):
+    def loaded(self, torch, loading):
         try:
             sys.meta_path.remove(self)
         except ValueError:
@@ -53,10 +63,16 @@ class AfterTorch(object):
                                                           submodule_search_locations=[folder])
             hook = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(hook)
-            hook.start(torch)
+            hook.start(torch, loading[:2])
         except Exception as error:
             sys.stderr.write("graphdoctor: PyTorch's allocator is not followed: %s: %s\n"
                              % (type(error).__name__, error))
+
+
+def clocks():
+    """A few (CLOCK_MONOTONIC, Unix time, CLOCK_MONOTONIC), in nanoseconds."""
+    return [(time.clock_gettime_ns(time.CLOCK_MONOTONIC), time.time_ns(), time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+            for _ in range(4)]
 
 
 def leave_path():

@@ -80,10 +80,26 @@ class TorchHook(unittest.TestCase):
         where = next(entry["value"] for entry in found["evidence"] if entry["label"] == "allocated at")
         self.assertEqual(where, "%s:%d in load_batch" % (CLIENT, line_of("return torch.cuda.tensor")))
         self.assertEqual(found["confidence"], "medium")
-        # The times are the collector's: the free lies between the first launch and the second.
-        self.assertEqual(self.query("SELECT count(*) FROM allocation AS a, (SELECT min(start_ns) AS first, max(start_ns) "
-                                    "AS last FROM api_call WHERE api_id = 130) AS l WHERE a.kind = 'framework' AND "
-                                    "a.free_ns > l.first AND a.free_ns < l.last"), ["1"])
+        self.assert_free_is_between_launches()
+
+    def assert_free_is_between_launches(self):
+        """The times are the collector's: the free lies between the first launch and the second."""
+        self.assertEqual(self.query("SELECT count(*) FROM allocation AS a, (SELECT min(start_ns) AS first, (SELECT start_ns "
+                                    "FROM api_call WHERE api_id = 130 ORDER BY start_ns LIMIT 1 OFFSET 1) AS second FROM "
+                                    "api_call WHERE api_id = 130) AS l WHERE a.kind = 'framework' AND "
+                                    "a.free_ns > l.first AND a.free_ns < l.second"), ["1"])
+
+    def test_a_clock_that_is_set_moves_no_free(self):
+        for case in ("forward", "back"):
+            self.assertEqual(self.run_job(case), (0, ""))
+            self.assertIsNotNone(self.finding(), self.outcome())
+            self.assertIn("3 replays", self.finding()["message"])
+            self.assert_free_is_between_launches()
+
+    def test_a_snapshot_of_the_jobs_own_moves_no_free(self):
+        self.assertEqual(self.run_job("snapshots")[0], 0)
+        self.assertIsNotNone(self.finding(), self.outcome())
+        self.assert_free_is_between_launches()
 
     def test_a_block_that_stays_is_clean(self):
         self.assertEqual(self.run_job("healthy"), (0, ""))

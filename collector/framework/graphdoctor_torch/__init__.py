@@ -7,7 +7,7 @@ from .profiler import yield_to_profiler
 from .table import attach
 
 
-def start(torch):
+def start(torch, loading=()):
     table = attach()
     if table is None:
         return None
@@ -17,5 +17,5 @@ def start(torch):
         except AttributeError:
             pass  # a version without Kineto, or with other names: the two meet as without us
     if os.environ.get("GRAPHDOCTOR_FRAMEWORK_HOOKS") == "auto":
-        return follow_allocator(torch, table)
+        return follow_allocator(torch, table, loading)
     return None

@@ -5,15 +5,24 @@ import contextlib
 import ctypes
 import importlib
 import sys
-import time
 import types
 
-from .table import ALLOCATED, FREE_COMPLETED, FREE_REQUESTED, LIVE, Block, Frame, now_ns
+from .table import ALLOCATED, FREE_COMPLETED, FREE_REQUESTED, LIVE, Block, Frame
 
 ENTRIES = {"stacks": 10000, "plain": 20000}  # what the allocator keeps for us
 EVENTS = {"alloc": ALLOCATED, "free_requested": FREE_REQUESTED, "free_completed": FREE_COMPLETED}
 UNKNOWN_POOL = 2**63 - 1
 MAX_FRAMES = 64
+MARKER_NS = 100000
+
+
+class Look:
+    """When a snapshot was taken, in CLOCK_MONOTONIC: between begin_ns and end_ns, of a history of at most `limit`
+    entries that was empty at cleared_ns. Before known_ns blocks were told; since since_ns nothing else was seen."""
+
+    def __init__(self, limit, known_ns, since_ns, cleared_ns):
+        self.limit, self.known_ns, self.since_ns, self.cleared_ns = limit, known_ns, since_ns, cleared_ns
+        self.begin_ns = self.end_ns = 0
 
 
 class NotLoaded(types.ModuleType):
@@ -82,8 +91,9 @@ class History:
 class Teller:
     """Hands the allocator's events to the collector."""
 
-    def __init__(self, table):
+    def __init__(self, table, clock):
         self.table = table
+        self.clock = clock
         self.live = {}  # (device, address) of blocks told and not freed
         self.segments = []  # (address, end, pool), sorted
         self.stacks = {}
@@ -141,32 +151,34 @@ class Teller:
                 address += block["size"]
         return found
 
-    def hand_over(self, snapshot, begin_ns, end_ns, known_ns, since_ns, limit):
-        """Everything in a snapshot taken between two times. Before `known_ns` blocks were told, from `since_ns` on the
-        history was on. Returns the time up to which events were lost, None when all are there."""
+    def hand_over(self, snapshot, look):
+        """Everything in a snapshot. Returns the time up to which events were lost, None when all are there, and by how
+        many nanoseconds the times of the others may be wrong."""
         segments = snapshot["segments"]
         self.learn_segments(segments)
         active = self.active_blocks(segments)
-        lost_until = None
+        lost_until, error = None, 0
         devices = {device for device, _ in active} | {device for device, _ in self.live}
         for device, trace in enumerate(snapshot.get("device_traces") or []):
-            offset = offset_of(trace, begin_ns, end_ns)
-            seen_ns = since_ns
-            if len(trace) >= limit and trace:
-                seen_ns = trace[0]["time_us"] * 1000 - offset
+            times, unsure = self.clock.times([entry["time_us"] * 1000 for entry in trace], look.cleared_ns, look.begin_ns,
+                                             look.end_ns)
+            error = max(error, unsure)
+            seen_ns = look.since_ns
+            if len(trace) >= look.limit and trace:
+                seen_ns = times[0]
                 lost_until = max(seen_ns, lost_until or 0)
-            # The snapshot itself is an entry: what stands before it made the state, what stands behind came later.
-            marker = max((i for i, entry in enumerate(trace) if entry["action"] == "snapshot"), default=len(trace))
-            self.tell_trace(device, trace[:marker], offset)
-            self.reconcile(device, active, known_ns, seen_ns)
-            self.tell_trace(device, trace[marker:], offset)
+            timed = list(zip(times, trace))
+            marker = own_snapshot(timed, look, unsure)
+            self.tell_trace(device, timed[:marker])
+            self.reconcile(device, active, look.known_ns, seen_ns)
+            self.tell_trace(device, timed[marker:])
             devices.discard(device)
         for device in devices:
-            self.reconcile(device, active, known_ns, since_ns)
-        return lost_until
+            self.reconcile(device, active, look.known_ns, look.since_ns)
+        return lost_until, error
 
-    def tell_trace(self, device, trace, offset):
-        for entry in trace:
+    def tell_trace(self, device, timed):
+        for time_ns, entry in timed:
             event = EVENTS.get(entry["action"])
             if event is None:
                 continue
@@ -175,8 +187,7 @@ class Teller:
                 self.live[device, address] = entry["size"]
             else:
                 self.live.pop((device, address), None)
-            self.tell(event, entry["time_us"] * 1000 - offset, device, address, entry["size"], entry["stream"],
-                      entry.get("frames"))
+            self.tell(event, time_ns, device, address, entry["size"], entry["stream"], entry.get("frames"))
 
     def reconcile(self, device, active, known_ns, seen_ns):
         """What happened between the two times shows in what is in use now."""
@@ -194,17 +205,13 @@ def frames_of_history(block):
     return history[0].get("frames")
 
 
-def offset_of(trace, begin_ns, end_ns):
-    """What to take from the trace's clock (Unix time, from the processor's counter) for CLOCK_MONOTONIC. The entry of
-    the snapshot, taken between the two times, shows where the system's clock was set since the counter was fitted."""
-    offset = time.time_ns() - now_ns()
-    for entry in reversed(trace):
-        if entry["action"] == "snapshot":
-            seen = entry["time_us"] * 1000 - offset
-            slack = 1000000
-            if seen < begin_ns - slack:
-                offset -= begin_ns - seen
-            elif seen > end_ns + slack:
-                offset += seen - end_ns
+def own_snapshot(timed, look, error):
+    """Where in a trace our snapshot stands, if it is an entry itself: what stands before it made the state, what stands
+    behind came later. A job takes snapshots too."""
+    for at in range(len(timed) - 1, -1, -1):
+        time_ns, entry = timed[at]
+        if time_ns < look.begin_ns - error - MARKER_NS:
             break
-    return offset
+        if entry["action"] == "snapshot":
+            return at
+    return len(timed)

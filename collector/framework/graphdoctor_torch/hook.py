@@ -20,7 +20,8 @@ import functools
 import os
 import time
 
-from .history import ENTRIES, History, Teller
+from .clock import WallClock
+from .history import ENTRIES, History, Look, Teller
 from .table import ABSENT, COMPLETE, PARTIAL, Status, now_ns, seconds
 
 POLL_S = 0.05
@@ -34,12 +35,13 @@ STEP_WAIT_S = 30.0  # and so long for the end of a step, where it is the first a
 PERIOD_S = 10.0
 COST_SHARE = 100  # a snapshot that took t is followed by at least COST_SHARE * t without one
 LONGEST_AT_EXIT_S = 0.4
+CLOCK_ERROR_NS = 1000000  # times that may be further off do not tell before which replay a block was freed
 
 
 class Hook:
     """What follows the allocator of this process."""
 
-    def __init__(self, torch, table):
+    def __init__(self, torch, table, loading=()):
         self.torch = torch
         self.table = table
         self.history = History(torch)
@@ -47,7 +49,8 @@ class Hook:
         self.pid = os.getpid()
         self.mode = "off"  # stacks, plain, off, theirs
         self.started = self.over = False
-        self.teller = Teller(table)
+        self.clock = WallClock.of(torch, loading)
+        self.teller = Teller(table, self.clock)
         self.begun = seconds()
         self.stacks_used = 0.0
         self.status = Status(size=ctypes.sizeof(Status))
@@ -56,7 +59,7 @@ class Hook:
         self.exec_since = self.begun
         self.last_end = self.begun
         self.last_cost = 0.0
-        self.known_ns = self.since_ns = now_ns()
+        self.known_ns = self.since_ns = self.cleared_ns = now_ns()
         self.due_since = None
         self.quiet = False
 
@@ -111,6 +114,7 @@ class Hook:
 
     def poll(self):
         now = seconds()
+        self.clock.look()
         self.read_status(now)
         if self.mode == "stacks":
             self.stacks_used += POLL_S
@@ -150,23 +154,32 @@ class Hook:
             self.mode = "theirs"
             self.say(ABSENT, now, "the job records its own memory history")
             return
+        self.clock.look()
         self.history.begin(mode)
         self.mode = mode
-        self.since_ns = now
+        self.since_ns = self.cleared_ns = now
         self.say(PARTIAL, now, "what PyTorch's caching allocator did was not handed over before the process ended")
 
     def look(self, mode):
         """Takes a snapshot, hands over what is new and goes on in `mode`."""
-        begin, begin_s = now_ns(), seconds()
-        limit = ENTRIES[self.mode]
+        begin_s = seconds()
+        look = Look(ENTRIES[self.mode], self.known_ns, self.since_ns, self.cleared_ns)
+        self.clock.look()
+        look.begin_ns = begin = now_ns()
         snapshot = self.history.snapshot()
-        end = now_ns()
+        self.clock.look()
+        look.end_ns = now_ns()
         if mode in ENTRIES:
+            self.cleared_ns = now_ns()
             self.history.begin(mode)
-        lost_until = self.teller.hand_over(snapshot, begin, end, self.known_ns, self.since_ns, limit)
+        lost_until, error_ns = self.teller.hand_over(snapshot, look)
         if lost_until is not None:
             self.say(PARTIAL, self.since_ns, "PyTorch's caching allocator did more than its history holds")
-        self.say(COMPLETE, lost_until if lost_until is not None else self.since_ns)
+        if error_ns > CLOCK_ERROR_NS:
+            self.say(PARTIAL, self.since_ns, "the system's clock was set, and when PyTorch's caching allocator did what "
+                     "is known to %.3g ms only" % (error_ns / 1e6))
+        else:
+            self.say(COMPLETE, lost_until if lost_until is not None else self.since_ns)
         self.mode = mode
         self.known_ns = self.since_ns = begin
         self.say(PARTIAL, begin, "what PyTorch's caching allocator did was not handed over before the process ended")
@@ -250,8 +263,9 @@ class Hook:
             self.give_up(error)
 
 
-def follow_allocator(torch, table):
-    hook = Hook(torch, table)
+def follow_allocator(torch, table, loading=()):
+    """`loading`: samples of both clocks from before and after the allocator's library was loaded."""
+    hook = Hook(torch, table, loading)
     record = hook.history.record
 
     @functools.wraps(record)

@@ -2,8 +2,10 @@
 """A job for GraphDoctor's PyTorch hook that runs without a GPU: the stand-in for torch gives blocks of a caching
 allocator, and the graph whose node points into one is reported through the tool interface.
 
-usage: torch_hook_client.py freed|healthy|exit|kill|late|busy|overflow|own|plain
+usage: torch_hook_client.py freed|forward|back|snapshots|healthy|exit|kill|late|busy|overflow|own|plain
   freed     the block is freed and handed out again before the last launches
+  forward, back  as freed, and the system's clock is set on by two seconds, or back by a quarter of what has passed, before that
+  snapshots as freed, with a snapshot of its own between the launches
   healthy   the block stays
   exit      as freed, then waits for a look of the hook's and ends by _exit(0)
   kill      as freed, then waits for a look of the hook's and ends by SIGKILL
@@ -156,23 +158,45 @@ def launch_until_a_line_comes(runtime):
             print("ready", flush=True)
 
 
+def set_clock(by_ns):
+    clock = time.time_ns
+    time.time_ns = lambda: clock() + by_ns
+
+
+def stay_apart(by_ns):
+    """Events that are so far apart keep their order however much of it the import may hide."""
+    until = time.monotonic_ns() + by_ns
+    while time.monotonic_ns() < until:
+        time.sleep(0.001)
+
+
 def job(case):
+    begin = time.monotonic_ns()
     import torch
 
+    apart = time.monotonic_ns() - begin if case in ("forward", "back") else 0
     runtime = Runtime()
     if case == "busy":
         runtime.begin_step()
     runtime.segment(torch.cuda.memory.SEGMENT, torch.cuda.memory.BYTES)
     torch.cuda.tensor(1 << 20)
     static = load_batch(torch)
+    stay_apart(apart)
     runtime.graph(static + 64)
     runtime.launch()
+    stay_apart(apart)
     if case == "overflow":
         for _ in range(12000):
             torch.cuda.drop(torch.cuda.tensor(4096))
-    if case in ("freed", "exit", "kill", "late", "busy"):
+    if case in ("forward", "back"):
+        set_clock(2000000000 if case == "forward" else (begin - time.monotonic_ns()) // 4)
+    if case == "snapshots":
+        torch.cuda.memory._snapshot()
+        stay_apart(100000000)
+    if case not in ("healthy", "overflow"):
         let_go(torch, static)
         load_batch(torch)
+    stay_apart(apart)
     for _ in range(3):
         runtime.launch()
     if case == "busy":
