@@ -40,7 +40,11 @@ Activity& Activity::instance() noexcept {
 }
 
 void Activity::prepare(bool nodeByNode) noexcept {
-    m_mostNodeRecords = setDeviceBuffers(nodeByNode);
+    m_mostNodeRecords = setDeviceBuffers();
+    if (nodeByNode) {
+        const std::lock_guard lock(m_mutex);
+        m_policy.startsNodeByNode();
+    }
 }
 
 bool Activity::start() noexcept {
@@ -115,7 +119,7 @@ session::SwitchBar Activity::switchBar() noexcept {
                 "communicators",
             false};
     }
-    if (m_policy.blocked()) {
+    if (m_policy.blocked() && !m_policy.makesPlain()) {
         return {
             "graph-level tracing stays off while an executable is alive that could crash under it", false};
     }
@@ -135,7 +139,10 @@ bool Activity::execCreated(GraphTracePolicy::Contents contents) noexcept {
         return !contents.liveAllocations; // nothing is ever switched on in this process
     }
     const std::lock_guard lock(m_mutex);
-    return m_policy.execCreated(contents, sink::nowNs()); // applied when the instantiate returns
+    const bool traceable = m_policy.execCreated(contents, sink::nowNs()); // applied when the call returns
+    m_keepsNodes.store(
+        m_keepsNodes.load(std::memory_order_relaxed) || m_on.graphTrace, std::memory_order_relaxed);
+    return traceable;
 }
 
 void Activity::instantiateEnded() noexcept {
@@ -266,8 +273,9 @@ void Activity::watchNodeRecords() noexcept {
     }
     m_policy.nodeRecordsUsedUp();
     sink::issue(raw::IssueSeverity::DataLoss, "node_records_used_up",
-        "CUPTI keeps the memory of each record of a replay's nodes; what it may take is used up, so replays "
-        "have launch times only from here on (--level standard times each as a whole)");
+        "CUPTI keeps the memory of each record of a replay's nodes if the executable was made before level "
+        "full; what it may take is used up, so replays have launch times only from here on (run with --level "
+        "full from the start, or standard, which times each as a whole)");
 }
 
 bool Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {
@@ -340,7 +348,7 @@ void Activity::apply() noexcept {
     if (changed) {
         reportCoverage(wanted);
     }
-    if (m_policy.blocked() && !m_saidBlocked.exchange(true)) {
+    if (m_policy.blocked() && !m_policy.makesPlain() && !m_saidBlocked.exchange(true)) {
         sink::issue(raw::IssueSeverity::Info, "graph_trace_blocked",
             "graph-level tracing stays off while an executable is alive that could crash under it: its "
             "replays have "
@@ -352,7 +360,7 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
     using raw::CoverageSource;
     using raw::CoverageState;
     const raw::RecordingLevel level = m_policy.level();
-    const bool usedUp = level == raw::RecordingLevel::Full && m_policy.nodesUsedUp();
+    const bool usedUp = (level == raw::RecordingLevel::Full || m_policy.blocked()) && m_policy.nodesUsedUp();
     const bool pinned = m_policy.isPinned();
     const bool nodes = pinned ? wanted.kernels && !wanted.graphTrace : m_policy.atNodeLevel();
     const bool quiet = !nodes && m_policy.phase() == GraphTracePolicy::Phase::Quiet;
@@ -436,7 +444,9 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
             reportRecord(*record, self.m_layout, records, counts);
         }
     }
-    self.m_nodeRecords.fetch_add(counts.nodes, std::memory_order_relaxed);
+    if (self.m_keepsNodes.load(std::memory_order_relaxed)) {
+        self.m_nodeRecords.fetch_add(counts.nodes, std::memory_order_relaxed);
+    }
     if (counts.untimed > 0) {
         sink::lost(raw::CoverageSource::node_activity, counts.untimed);
     }

@@ -132,7 +132,8 @@ private:
     bool m_saidStaysOn = false;
     std::int64_t m_lastFlushNs = 0;
     std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
-    std::atomic<std::uint64_t> m_nodeRecords{0};
+    std::atomic<bool> m_keepsNodes{false}; ///< CUPTI keeps the memory of records of nodes
+    std::atomic<std::uint64_t> m_nodeRecords{0}; ///< since then
     std::atomic<std::uint32_t> m_bufferBytes;
     ContextName m_contexts[kMaxContexts];
     std::atomic<unsigned> m_contextsSeen{0};

@@ -9,14 +9,14 @@ namespace gd::cupti {
 ///
 /// What is measured on an H200 with CUPTI 13.0 (tests/e2e/probes/graph_records): 32 bytes a record; the three
 /// buffers of 3 MB that it takes by default before the job's first allocation move the job's own memory (200
-/// tiny kernels on the shifted address took 189 us instead of 168); buffers filled by the nodes of replays
-/// are never used again, and when the pool is used up every record is missing without an error.
+/// tiny kernels on the shifted address took 189 us instead of 168); buffers filled by the nodes of replays of
+/// executables that were made under graph-level tracing are never used again, and when the pool is used up
+/// every record is missing without an error.
 ///
-/// So small buffers on the device, one from the start; for a job that is recorded node by node throughout,
-/// host memory, because there it is many of them.
+/// So small buffers on the device, one from the start.
 ///
-/// Call before the job's first context, best before subscribing. Returns how many records of nodes may be
-/// asked for.
-std::uint64_t setDeviceBuffers(bool nodeByNode) noexcept;
+/// Call before the job's first context, best before subscribing. Returns how many records of such nodes may
+/// be asked for.
+std::uint64_t setDeviceBuffers() noexcept;
 
 } // namespace gd::cupti

@@ -3,15 +3,29 @@
 
 namespace gd::cupti {
 
+void GraphTracePolicy::instantiateBegan() {
+    ++m_instantiating;
+    m_unbracketed = m_unbracketed || !mayBracket();
+}
+
+bool GraphTracePolicy::mayBracket() const {
+    return !m_plain && !m_unbracketed && !blocked() && !m_graphTraceRefused
+        && (!m_isPinned || m_pinned.graphTrace);
+}
+
+void GraphTracePolicy::turnsOff() {
+    m_unbracketed = m_instantiating > 0;
+    m_pinned.graphTrace = false;
+}
+
 bool GraphTracePolicy::execCreated(Contents contents, std::int64_t nowNs) {
     if (contents.pins) {
         ++m_pinning;
         enter(Phase::Steady, nowNs);
     }
-    if (m_instantiating == 0 || contents.liveAllocations || blocked() || m_graphTraceRefused
-        || (m_isPinned && !m_pinned.graphTrace)) {
+    if (m_instantiating == 0 || contents.liveAllocations || !mayBracket()) {
         ++m_untraceable;
-        m_pinned.graphTrace = false;
+        turnsOff();
         return false;
     }
     return true;
@@ -19,6 +33,7 @@ bool GraphTracePolicy::execCreated(Contents contents, std::int64_t nowNs) {
 
 void GraphTracePolicy::instantiateEnded() {
     m_instantiating -= m_instantiating > 0 ? 1 : 0;
+    m_unbracketed = m_unbracketed && m_instantiating > 0;
     if (m_pinning > 0 && !m_isPinned && m_instantiating == 0) {
         pin();
     }
@@ -33,11 +48,11 @@ void GraphTracePolicy::execDestroyed(bool traceable, bool pins) {
 
 void GraphTracePolicy::unknownExecLaunched() {
     m_unknownExec = true;
-    m_pinned.graphTrace = false;
+    turnsOff();
 }
 
 void GraphTracePolicy::letGo() {
-    m_unknownExec = true;
+    unknownExecLaunched();
     m_isPinned = false;
     m_underWay = m_recordsDue = false; // it does not wait
     m_phase = Phase::Steady;
@@ -49,8 +64,9 @@ void GraphTracePolicy::letGo() {
 void GraphTracePolicy::pin() {
     const raw::RecordingLevel now = m_level;
     m_level = m_pinAt > m_level ? m_pinAt : m_level;
-    m_pinned = {!atNodeLevel() && !blocked() && !m_graphTraceRefused, timesKernels(),
-        m_level >= raw::RecordingLevel::Standard};
+    m_pinned = m_plain ? Wanted{false, true, true} // a window that opens later has nothing else
+                       : Wanted{!atNodeLevel() && !blocked() && !m_graphTraceRefused, timesKernels(),
+                           m_level >= raw::RecordingLevel::Standard};
     m_level = now;
     m_isPinned = true;
     m_freeSinceNs = 0;
@@ -90,6 +106,7 @@ void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs, r
     const bool graphsBefore = timesGraphs();
     const bool kernelsBefore = timesKernels();
     m_level = level;
+    m_plain = m_plain && level != raw::RecordingLevel::Light && level != raw::RecordingLevel::Standard;
     const bool changed = graphsBefore != timesGraphs() || kernelsBefore != timesKernels();
     if ((graphsBefore || kernelsBefore) && changed && timesGraphs()) {
         enter(Phase::Quiet, nowNs);
@@ -97,7 +114,7 @@ void GraphTracePolicy::setLevel(raw::RecordingLevel level, std::int64_t nowNs, r
 }
 
 void GraphTracePolicy::nodeRecordsUsedUp() {
-    if (atNodeLevel()) {
+    if (usesUp()) {
         m_pinned.kernels = false;
     }
     m_nodesUsedUp = true;
@@ -107,13 +124,16 @@ bool GraphTracePolicy::atNodeLevel() const {
     return m_level == raw::RecordingLevel::Full && !m_nodesUsedUp;
 }
 
+bool GraphTracePolicy::usesUp() const {
+    return m_level == raw::RecordingLevel::Full || blocked();
+}
+
 bool GraphTracePolicy::timesGraphs() const {
     return m_level >= raw::RecordingLevel::Light && m_level < raw::RecordingLevel::Full && !isQuiet();
 }
 
 bool GraphTracePolicy::timesKernels() const {
-    return m_level >= raw::RecordingLevel::Standard && !isQuiet()
-        && (m_level < raw::RecordingLevel::Full || !m_nodesUsedUp);
+    return m_level >= raw::RecordingLevel::Standard && !isQuiet() && !(m_nodesUsedUp && usesUp());
 }
 
 GraphTracePolicy::Wanted GraphTracePolicy::asked() const {
@@ -149,8 +169,7 @@ void GraphTracePolicy::applied() {
 GraphTracePolicy::Wanted GraphTracePolicy::wanted() const {
     Wanted wanted = gated();
     // The bracket: an executable made while it is off could never be traced.
-    const bool mayTrace = !blocked() && !m_graphTraceRefused && (!m_isPinned || m_pinned.graphTrace);
-    wanted.graphTrace = wanted.graphTrace || (m_instantiating > 0 && mayTrace);
+    wanted.graphTrace = wanted.graphTrace || (m_instantiating > 0 && mayBracket());
     return wanted;
 }
 

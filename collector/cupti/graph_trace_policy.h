@@ -15,6 +15,13 @@ namespace gd::cupti {
 /// because the executable's allocation nodes are still live ends in SIGSEGV too. So GRAPH_TRACE is on around
 /// every instantiate, whatever the level, and stays off while an executable is alive that could crash.
 ///
+/// Node by node: CUPTI keeps memory for each record of the nodes of an executable that was instantiated with
+/// GRAPH_TRACE on (measured, tests/e2e/probes/graph_records: 32 bytes of the device, until its pool is used
+/// up and every record is silently missing, and 43 of the host); it keeps none for one that was made with it
+/// off. So a job that starts at level full makes its executables without, until a level is asked for that
+/// times graphs as a whole. They count as executables that could crash: GRAPH_TRACE stays off while one is
+/// alive.
+///
 /// Nothing is switched at level standard by itself: both kinds are on from the start. An earlier version
 /// recorded the first replays of each executable node by node (GRAPH_TRACE off for some replays, everything
 /// off for some, both on again). In 4 of 541 runs of a trainer the job then ended in SIGSEGV inside libcupti,
@@ -40,9 +47,6 @@ namespace gd::cupti {
 /// Excepted are: GRAPH_TRACE goes off at once for an executable that cannot be launched with it on, and is on
 /// around an instantiate, a time into which no launch of that thread falls; kernel activity alone goes off at
 /// once.
-///
-/// Node records are limited: CUPTI never gives the memory back that it takes for the records of a replay's
-/// nodes (measured: 32 bytes each, until its pool is used up and every record is silently missing).
 class GraphTracePolicy {
 public:
     struct Wanted {
@@ -68,10 +72,15 @@ public:
     void setLevel(raw::RecordingLevel level, std::int64_t nowNs, raw::RecordingLevel pinAt);
     void setLevel(raw::RecordingLevel level, std::int64_t nowNs) { setLevel(level, nowNs, level); }
 
-    void instantiateBegan() { ++m_instantiating; }
+    /// The job starts at level full. Before the first executable.
+    void startsNodeByNode() { m_plain = true; }
+    /// Executables are made without GRAPH_TRACE.
+    bool makesPlain() const { return m_plain; }
+
+    void instantiateBegan();
     /// Between began and ended. Returns whether the executable may be launched with GRAPH_TRACE on: not when
-    /// it holds allocation nodes that are not freed by a launch, not when GRAPH_TRACE had to stay off while
-    /// it was made, and not when it was made by a call that no callback announced.
+    /// it holds allocation nodes that are not freed by a launch, not when GRAPH_TRACE was off at any moment
+    /// while it was made, and not when it was made by a call that no callback announced.
     bool execCreated(Contents contents, std::int64_t nowNs);
     void instantiateEnded();
     void execDestroyed(bool traceable, bool pins);
@@ -105,14 +114,15 @@ public:
     /// CUPTI refused to switch it on: it stays off for good.
     void graphTraceRefused() {
         m_graphTraceRefused = true;
-        m_pinned.graphTrace = false;
+        turnsOff();
     }
     bool isGraphTraceRefused() const { return m_graphTraceRefused; }
     /// A launch returned.
     void launched(std::int64_t nowNs);
     void tick(std::int64_t nowNs);
-    /// So many records of nodes may be asked for: at level full no device times come any more. (To go over to
-    /// whole replays would be a switch that nobody asked for.)
+    /// So many records of nodes may be asked for of executables made with GRAPH_TRACE on: where replays are
+    /// recorded node by node, no device times come any more. (To go over to whole replays would be a switch
+    /// that nobody asked for.)
     void nodeRecordsUsedUp();
     bool nodesUsedUp() const { return m_nodesUsedUp; }
 
@@ -129,6 +139,9 @@ private:
     Wanted asked() const; ///< by level, phase and pins
     Wanted gated() const; ///< of that, what may be on now
     void enter(Phase phase, std::int64_t nowNs);
+    bool mayBracket() const; ///< GRAPH_TRACE may be on around an instantiate
+    void turnsOff(); ///< it goes off, perhaps within an instantiate
+    bool usesUp() const; ///< records of nodes come
     bool isQuiet() const { return m_phase == Phase::Quiet && !atNodeLevel(); }
     bool timesGraphs() const;
     bool timesKernels() const;
@@ -138,7 +151,9 @@ private:
     raw::RecordingLevel m_level = raw::RecordingLevel::Off;
     raw::RecordingLevel m_pinAt = raw::RecordingLevel::Off;
     Phase m_phase = Phase::Steady;
+    bool m_plain = false;
     unsigned m_instantiating = 0;
+    bool m_unbracketed = false; ///< GRAPH_TRACE was off at a moment of an instantiate under way
     unsigned m_untraceable = 0;
     bool m_unknownExec = false;
     bool m_nodesUsedUp = false;

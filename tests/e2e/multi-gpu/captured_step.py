@@ -84,7 +84,10 @@ def fsdp(inputs):
 
 
 def main():
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    rank, devices = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+    if devices < int(os.environ["LOCAL_WORLD_SIZE"]):  # for the function only: NCCL wants one host a rank then
+        os.environ.update(NCCL_HOSTID="rank%d" % rank, NCCL_SOCKET_IFNAME="lo", NCCL_NET="Socket", NCCL_IB_DISABLE="1")
+    torch.cuda.set_device(rank % devices)
     dist.init_process_group("nccl")
     torch.manual_seed(2)
     inputs = torch.randn(ROWS, WIDTH, device="cuda")

@@ -4,8 +4,18 @@
 // and at the end, the records delivered of those expected, and the device memory taken since the first half
 // second. A pool that is never used again shows as records that stop: give it a small size and limit. Usage:
 // graph_records SECONDS [kind=node|graph|eager] [size=BYTES] [limit=BUFFERS] [pinned=1] [flush=FLAG]
-// [OPTION=1]...
+// [nodes=COUNT] [rate=REPLAYS_A_SECOND] [enable=KIND]... [period=MS] [OPTION=1]...
 //   kind       node records of replays (default), one record a replay, kernels launched one by one
+//   enable     number of one more activity kind
+//   period     cuptiActivityFlushPeriod
+//   alone      without a subscriber
+//   driver     eager kernels through cuLaunchKernel
+//   latency    cuptiActivityEnableLatencyTimestamps
+//   way        what is on while the graph is instantiated: 0 graph tracing alone (default), 1 kernels alone,
+//   graph
+//              tracing never; 2 kernels, graph tracing on and off before; 3 the same after; 4 both; 5 both,
+//              and graph tracing already at the capture; 6 both, kernels switched on last
+//   shared     one buffer of records for all threads
 //   flush      argument of cuptiActivityFlushAll, each 500 ms on another thread (default 0)
 //   here       the flush happens on the launching thread, after a device synchronise
 //   switch     each 300 ms kernel records off, forced flush, on again
@@ -18,9 +28,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <malloc.h>
 #include <string>
 #include <thread>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <cupti.h>
 
@@ -85,6 +97,13 @@ static long privateKiB() {
     return 0;
 }
 
+// Bytes in use of the heap, and those that it keeps without use, in KiB.
+static void printHeap(const char* when) {
+    const struct mallinfo2 info = mallinfo2();
+    std::printf("%s: heap used %zu KiB, unused %zu KiB, mapped %zu KiB, RssAnon %ld KiB\n", when,
+        info.uordblks / 1024, info.fordblks / 1024, info.hblkhd / 1024, privateKiB());
+}
+
 static long usedKiB() {
     std::size_t free = 0;
     std::size_t total = 0;
@@ -97,23 +116,48 @@ struct Job {
     float* data = nullptr;
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
-    bool nodes = true;
+    CUfunction function = nullptr; ///< launched instead of the runtime's
+    long way = 0;
 
     void kernels(int count) {
+        void* arguments[] = {&data};
         for (int i = 0; i < count; ++i) {
-            addOne<<<8, 128, 0, stream>>>(data);
+            if (function != nullptr) {
+                cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, arguments, nullptr);
+            } else {
+                addOne<<<8, 128, 0, stream>>>(data);
+            }
         }
     }
-    // Under graph tracing, or the first launch with it on would crash.
+    static void kernelRecords(bool on) {
+        (on ? cuptiActivityEnable : cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    }
+    static void graphTracing(bool on) {
+        (on ? cuptiActivityEnable : cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    }
+    // Without graph tracing here the first launch with it on would crash.
     void instantiate() {
-        if (nodes) {
-            cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-            cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+        if (way == 0 || way == 6) {
+            kernelRecords(false);
+        }
+        if (way != 1 && way != 3) {
+            graphTracing(true);
+        }
+        if (way == 2) {
+            graphTracing(false);
+        }
+        if (way == 6) {
+            kernelRecords(true);
         }
         cudaGraphInstantiate(&exec, graph, 0);
-        if (nodes) {
-            cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-            cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+        if (way == 3) {
+            graphTracing(true);
+        }
+        if (way != 1 && way != 2) {
+            graphTracing(false);
+        }
+        if (way == 0) {
+            kernelRecords(true);
         }
     }
 };
@@ -135,19 +179,46 @@ int main(int argc, char** argv) {
     if (option(argc, argv, "pinned", 0) != 0) {
         set<std::uint8_t>(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, 1);
     }
+    if (option(argc, argv, "shared", 0) != 0) {
+        set<std::uint8_t>(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 0);
+    }
+    if (option(argc, argv, "latency", 0) != 0) {
+        cuptiActivityEnableLatencyTimestamps(1);
+    }
+    const long nodes = option(argc, argv, "nodes", 200);
+    const double gapUs = 1e6 / static_cast<double>(option(argc, argv, "rate", 1500));
     CUpti_SubscriberHandle subscriber = nullptr;
-    cuptiSubscribe(&subscriber, onCallback, nullptr);
+    if (option(argc, argv, "alone", 0) == 0) {
+        cuptiSubscribe(&subscriber, onCallback, nullptr);
+    }
     cuptiActivityRegisterCallbacks(requested, completed);
     Job job;
-    job.nodes = kind == "node";
+    job.way = kind == "node" ? option(argc, argv, "way", 0) : 1;
+    if (job.way == 5) {
+        Job::graphTracing(true);
+    }
     cudaMalloc(&job.data, 4096);
     cudaStreamCreateWithFlags(&job.stream, cudaStreamNonBlocking);
     cudaStreamBeginCapture(job.stream, cudaStreamCaptureModeGlobal);
-    job.kernels(200);
+    job.kernels(static_cast<int>(nodes));
     cudaStreamEndCapture(job.stream, &job.graph);
     cuptiActivityEnable(
         kind == "graph" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    for (int i = 2; i < argc; ++i) {
+        if (std::strncmp(argv[i], "enable=", 7) == 0
+            && cuptiActivityEnable(static_cast<CUpti_ActivityKind>(std::atoi(argv[i] + 7)))
+                != CUPTI_SUCCESS) {
+            std::printf("kind %s refused\n", argv[i] + 7);
+        }
+    }
+    if (const long period = option(argc, argv, "period", 0)) {
+        cuptiActivityFlushPeriod(static_cast<std::uint32_t>(period));
+    }
     job.instantiate();
+    printHeap("begin");
+    if (option(argc, argv, "driver", 0) != 0) {
+        cudaGetFuncBySymbol(&job.function, reinterpret_cast<const void*>(addOne));
+    }
     const long privateBefore = privateKiB();
     const bool here = option(argc, argv, "here", 0) != 0;
     std::atomic<bool> done{false};
@@ -160,17 +231,17 @@ int main(int argc, char** argv) {
         }
     });
     const auto start = std::chrono::steady_clock::now();
-    const long total = static_cast<long>(seconds * 1500);
-    const long each = kind == "graph" ? 1 : 200;
+    const long total = static_cast<long>(seconds * 1e6 / gapUs);
+    const long each = kind == "graph" ? 1 : nodes;
     const bool mixed = option(argc, argv, "mixed", 0) != 0;
     const bool waited = option(argc, argv, "unwaited", 0) == 0;
     long before = 0;
     for (long i = 0; i < total; ++i) {
-        const auto due = start + std::chrono::microseconds(i * 667);
+        const auto due = start + std::chrono::microseconds(static_cast<long>(static_cast<double>(i) * gapUs));
         std::this_thread::sleep_until(due - std::chrono::microseconds(60));
         while (std::chrono::steady_clock::now() < due) { }
         if (kind == "eager") {
-            job.kernels(200);
+            job.kernels(static_cast<int>(nodes));
         } else {
             cudaGraphLaunch(job.exec, job.stream);
             job.kernels(mixed ? 1 : 0);
@@ -206,6 +277,14 @@ int main(int argc, char** argv) {
     std::printf("end %ld of %ld, without times %ld, dropped %ld, RssAnon %+ld KiB since the start\n",
         g_records.load(), total * (each + (mixed ? 1 : 0)), g_untimed.load(), g_dropped.load(),
         privateKiB() - privateBefore);
+    printHeap("end");
+    cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    cuptiActivityFlushAll(1);
+    printHeap("records off");
+    cudaStreamDestroy(job.stream);
+    printHeap("stream destroyed");
+    malloc_trim(0);
+    printHeap("trimmed");
     std::fflush(stdout);
     _exit(0);
 }

@@ -267,6 +267,82 @@ TEST(GraphTracePolicy, FullEndsWhenNodeRecordsAreUsedUpAndDoesNotGoOverToGraphs)
     EXPECT_FALSE(policy.waits());
 }
 
+TEST(GraphTracePolicy, KernelsEndTooWhereABlockMakesReplaysComeNodeByNode) {
+    GraphTracePolicy policy = at(RecordingLevel::Standard);
+    policy.nodeRecordsUsedUp();
+    EXPECT_EQ(policy.wanted(), kAll) << "no records of nodes come";
+    ASSERT_FALSE(make(policy, {true, false}));
+    EXPECT_EQ(policy.wanted(), kSync);
+}
+
+TEST(GraphTracePolicy, AJobThatStartsAtFullMakesItsExecutablesWithoutGraphTracing) {
+    GraphTracePolicy policy;
+    policy.startsNodeByNode();
+    for (const auto level : {RecordingLevel::Off, RecordingLevel::Full, RecordingLevel::History,
+             RecordingLevel::Off, RecordingLevel::Full}) {
+        policy.setLevel(level, 0);
+        EXPECT_TRUE(policy.makesPlain());
+        policy.instantiateBegan();
+        EXPECT_EQ(policy.wanted(), at(level).wanted());
+        EXPECT_FALSE(policy.execCreated({}, 0));
+        policy.instantiateEnded();
+        policy.execDestroyed(false, false);
+    }
+    policy.instantiateBegan();
+    ASSERT_FALSE(policy.execCreated({}, 0));
+    policy.instantiateEnded();
+    policy.setLevel(RecordingLevel::Light, 0);
+    EXPECT_FALSE(policy.makesPlain());
+    EXPECT_EQ(policy.wanted(), kNothing) << "it would crash";
+    EXPECT_FALSE(make(policy));
+    policy.execDestroyed(false, false);
+    policy.execDestroyed(false, false);
+    policy.tick(GraphTracePolicy::kMaxPhaseNs);
+    EXPECT_EQ(policy.wanted(), kGraphs);
+    policy.setLevel(RecordingLevel::Full, 0);
+    EXPECT_TRUE(make(policy)) << "from now on as in any other job";
+}
+
+// Measured: tracing that comes on between the begin and the end of an instantiate does not help.
+TEST(GraphTracePolicy, AnExecutableMadePartlyWithoutGraphTracingIsNotTraceable) {
+    GraphTracePolicy policy;
+    policy.startsNodeByNode();
+    policy.setLevel(RecordingLevel::Full, 0);
+    policy.instantiateBegan();
+    policy.setLevel(RecordingLevel::Standard, 0);
+    EXPECT_FALSE(policy.execCreated({}, 0));
+    policy.instantiateEnded();
+
+    policy = at(RecordingLevel::Light);
+    policy.instantiateBegan();
+    policy.instantiateBegan(); // another thread
+    EXPECT_FALSE(policy.execCreated({true, false}, 0));
+    policy.execDestroyed(false, false);
+    EXPECT_FALSE(policy.execCreated({}, 0)) << "it was off for a moment";
+    policy.instantiateEnded();
+    policy.instantiateEnded();
+    policy.execDestroyed(false, false);
+    EXPECT_TRUE(make(policy));
+
+    policy = at(RecordingLevel::Light);
+    EXPECT_FALSE(make(policy, {true, false}));
+    policy.instantiateBegan();
+    policy.execDestroyed(false, false); // the one for whose sake it was off
+    EXPECT_FALSE(policy.execCreated({}, 0));
+    policy.instantiateEnded();
+}
+
+TEST(GraphTracePolicy, APinBeforeAWindowAtFullKeepsNodes) {
+    GraphTracePolicy policy;
+    policy.startsNodeByNode();
+    policy.setLevel(RecordingLevel::History, 0);
+    policy.instantiateBegan();
+    EXPECT_FALSE(policy.execCreated({false, true}, 0));
+    policy.instantiateEnded();
+    policy.setLevel(RecordingLevel::Full, 1);
+    EXPECT_EQ(policy.wanted(), kKernels);
+}
+
 TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableLivesThatPins) {
     GraphTracePolicy policy = at(RecordingLevel::Standard);
     ASSERT_TRUE(make(policy));
@@ -327,7 +403,11 @@ TEST(GraphTracePolicy, FullStaysNodeByNodeWithAPin) {
 TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
     std::mt19937 random(7);
     for (int round = 0; round < 200; ++round) {
-        GraphTracePolicy policy = at(static_cast<RecordingLevel>(random() % 5));
+        GraphTracePolicy policy;
+        if (random() % 3 == 0) {
+            policy.startsNodeByNode();
+        }
+        policy.setLevel(static_cast<RecordingLevel>(random() % 5), 0);
         std::map<std::uint64_t, bool> alive; // exec -> traceable
         std::map<std::uint64_t, bool> host; // exec -> holds host nodes
         Wanted before;
@@ -338,7 +418,26 @@ TEST(GraphTracePolicy, NeverOnWithAnExecutableThatCouldCrash) {
             nowNs += random() % 1'000'000'000;
             const std::uint64_t exec = 1 + random() % 12;
             bool idle = false;
-            switch (random() % 7) {
+            switch (random() % 8) {
+            case 7: { // other threads' calls fall into an instantiate
+                policy.instantiateBegan();
+                bool off = !policy.wanted().graphTrace;
+                if (random() % 2 == 0) {
+                    policy.setLevel(static_cast<RecordingLevel>(random() % 5), nowNs);
+                } else {
+                    policy.instantiateBegan();
+                    const bool other = policy.execCreated({random() % 2 == 0, false}, nowNs);
+                    policy.instantiateEnded();
+                    off |= !policy.wanted().graphTrace;
+                    policy.execDestroyed(other, false);
+                }
+                off |= !policy.wanted().graphTrace;
+                const bool traceable = policy.execCreated({}, nowNs);
+                EXPECT_FALSE(traceable && off);
+                policy.instantiateEnded();
+                policy.execDestroyed(traceable, false);
+                break;
+            }
             case 0:
                 if (!alive.contains(exec)) {
                     policy.instantiateBegan();
