@@ -4,16 +4,11 @@
 // results that later steps go on with.
 #include "kernels/cuda/ring_attention_mma.cuh"
 
-#include "kernels/cuda/attention_parts.cuh"
+#include "kernels/cuda/attention_tiles.cuh"
 
 namespace gdt::kernels::cuda {
 
 namespace {
-
-constexpr int kWarps = 4;
-constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 16 * kWarps; // of the side that a block owns
-constexpr int kForwardKeys = 64;
 
 /// First elements of a (sample, head) pair, blockIdx.y counts them, and the steps from row to row. `row` is
 /// the place among statistics; `of` are the places in the matrices of one rank's activations and of its keys
@@ -73,39 +68,62 @@ __device__ inline void addRows(const float (&acc)[D / 8][4], float factor, float
     });
 }
 
-// --- forward ---------------------------------------------------------------------------------------------
+/// The parts of one (sample, head) that a step reads.
+template <class T> struct RingHeads { HeadRows<T> q, k, v; };
+template <class T, class Args> __device__ RingHeads<T> ringHeadsOf(const Args& g, const RingView& view) {
+    return {{g.q + view.q, view.qStep, g.queries}, {g.kv + view.keys, view.kvStep, g.keys},
+        {g.kv + view.values, view.kvStep, g.keys}};
+}
 
-template <int D> struct ForwardTiles {
-    alignas(128) unsigned char query[kRows * D * 2];
-    alignas(128) unsigned char keys[2][kForwardKeys * D * 2];
-    alignas(128) unsigned char values[2][kForwardKeys * D * 2];
+/// Queries of one rank and keys of another. A shard may begin at an odd position: no pairs of random numbers.
+template <class Keep> struct TwoShards {
+    using Kept = Keep;
+    Keep keep;
+    std::int64_t heads;
+    bool causal;
+
+    template <int N>
+    __device__ void drop(float (&values)[N][4], std::int64_t row, std::int64_t first, int lane) const {
+        if constexpr (Keep::kDrops) {
+#pragma unroll
+            for (int n = 0; n < N; ++n) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e)
+                    values[n][e] *= keep.share(heads, row + 8 * (e >> 1), first + columnOf(lane, n, e));
+            }
+        }
+    }
+    template <int N>
+    __device__ void draw(KeptOfKeys<N>& kept, std::int64_t key, std::int64_t first, int lane) const {
+#pragma unroll
+        for (int n = 0; n < N; ++n) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const float share = keep.share(heads, first + columnOf(lane, n, e), key + 8 * (e >> 1));
+                kept.bits |= (share != 0.0F ? 1U : 0U) << (4 * n + e);
+            }
+        }
+    }
+    template <int N>
+    __device__ void hideMissing(float (&score)[N][4], std::int64_t first, std::int64_t end, int lane) const {
+        if (first + 8 * N > end)
+            hideMissingKeys(score, first, end, lane);
+    }
 };
 
 template <class T, int D, class Keep>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTileThreads)
     ringForwardKernel(typename RingAttentionForward<T>::Args g, Keep keep) {
-    constexpr int kKeys = kForwardKeys;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<ForwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const RingView view = ringViewOf(g);
+    const auto [q, k, v] = ringHeadsOf<T>(g, view);
+    const TwoShards<Keep> rule{keep, g.heads, g.causal};
     // With a diagonal the longest rows first, so that the last blocks to start are short.
     const std::int64_t firstRow = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * kRows;
-    const std::int64_t seen = g.causal ? min(firstRow + kRows, g.keys) : g.keys;
-    const int tileCount = static_cast<int>((seen + kKeys - 1) / kKeys);
-    const float scale = rsqrtf(static_cast<float>(D)) * kLog2E;
-    const auto copyKeys = [&](int tile) {
-        const std::int64_t first = static_cast<std::int64_t>(tile) * kKeys;
-        copyTile<RowLayout<D>, kKeys, D, kThreads>(
-            sharedAddress(tiles.keys[tile % 2]), g.kv + view.keys, view.kvStep, first, g.keys);
-        copyTile<RowLayout<D>, kKeys, D, kThreads>(
-            sharedAddress(tiles.values[tile % 2]), g.kv + view.values, view.kvStep, first, g.keys);
-        commitCopies();
-    };
-    copyTile<RowLayout<D>, kRows, D, kThreads>(
-        sharedAddress(tiles.query), g.q + view.q, view.qStep, firstRow, g.queries);
-    copyKeys(0);
+    startForward(tiles, q, k, v, firstRow);
     float out[D / 8][4] = {};
     SoftmaxRows softmax;
     const std::int64_t row = firstRow + warp * 16 + lane / 4;
@@ -124,32 +142,7 @@ __global__ void __launch_bounds__(kThreads)
                 out[n][2 * h + 1] = before.y;
             });
     }
-    for (int tile = 0; tile < tileCount; ++tile) {
-        waitForCopies<0>();
-        __syncthreads();
-        if (tile + 1 < tileCount)
-            copyKeys(tile + 1);
-        float score[kKeys / 8][4] = {};
-        multiplyRows<T, D, kKeys>(
-            score, sharedAddress(tiles.query), warp * 16, sharedAddress(tiles.keys[tile % 2]), lane);
-        const std::int64_t first = static_cast<std::int64_t>(tile) * kKeys;
-        if (g.causal && first + kKeys - 1 > firstRow + warp * 16)
-            hideLaterKeys(score, row, first, lane);
-        if (first + kKeys > g.keys)
-            hideMissingKeys(score, first, g.keys, lane);
-        float shrink[2];
-        softmax.take(score, scale, shrink);
-        shrinkRows(out, shrink);
-        if constexpr (Keep::kDrops) { // a shard may begin at an odd position: no pairs of random numbers
-#pragma unroll
-            for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    score[n][e] *= keep.share(g.heads, row + 8 * (e >> 1), first + columnOf(lane, n, e));
-            }
-        }
-        multiplyColumns<T, D, kKeys>(out, score, sharedAddress(tiles.values[tile % 2]), lane);
-    }
+    attendTo<T, D>(out, softmax, tiles, k, v, rule, firstRow);
     softmax.finish(g.logSums + view.row, row, g.queries, lane);
     const float share[2] = {1.0F / softmax.total[0], 1.0F / softmax.total[1]};
     forEachPair<D>(firstRow + warp * 16, g.queries, view.ofStep, lane, [&](std::int64_t place, int h, int n) {
@@ -158,161 +151,45 @@ __global__ void __launch_bounds__(kThreads)
     });
 }
 
-// --- backward --------------------------------------------------------------------------------------------
-
-// Fewer rows at a time where the accumulators of a head of 128 fill the registers.
-template <int D> constexpr int kBackwardRows = D == 64 ? 64 : 32;
-
-template <int D> struct BackwardTiles {
-    static constexpr int kOther = kBackwardRows<D>;
-    alignas(128) unsigned char own[2][kRows * D * 2];
-    alignas(128) unsigned char other[2][2][kOther * D * 2]; // [stage][which]
-    float logSum[2][kOther];
-    float rowSum[2][kOther];
-};
-
-// A block owns kRows keys and their values and goes over the queries that see them. All products are
-// transposed: rows are keys, columns are queries.
 template <class T, int D, class Keep>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTileThreads)
     ringKeyGradient(typename RingAttentionBackward<T>::Args g, Keep keep) {
-    constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const RingView view = ringViewOf(g);
+    const auto [q, k, v] = ringHeadsOf<T>(g, view);
+    const HeadRows<T> dout{g.dout + view.of, view.ofStep, g.queries};
+    const TwoShards<Keep> rule{keep, g.heads, g.causal};
     const std::int64_t firstKey = static_cast<std::int64_t>(blockIdx.x) * kRows;
-    const float scale = rsqrtf(static_cast<float>(D));
-    const int firstTile = g.causal ? static_cast<int>(firstKey / kOther) : 0;
-    const int tileCount = static_cast<int>((g.queries + kOther - 1) / kOther);
-    const auto copyQueries = [&](int tile) {
-        const int stage = tile % 2;
-        const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        copyTile<RowLayout<D>, kOther, D, kThreads>(
-            sharedAddress(tiles.other[stage][0]), g.q + view.q, view.qStep, first, g.queries);
-        copyTile<RowLayout<D>, kOther, D, kThreads>(
-            sharedAddress(tiles.other[stage][1]), g.dout + view.of, view.ofStep, first, g.queries);
-        commitCopies();
-        for (int i = static_cast<int>(threadIdx.x); i < kOther; i += kThreads) {
-            const bool exists = first + i < g.queries;
-            tiles.logSum[stage][i] = exists ? g.logSums[view.row + first + i] * kLog2E : INFINITY;
-            tiles.rowSum[stage][i] = exists ? g.rowSums[view.row + first + i] : 0.0F;
-        }
-    };
-    copyTile<RowLayout<D>, kRows, D, kThreads>(
-        sharedAddress(tiles.own[0]), g.kv + view.keys, view.kvStep, firstKey, g.keys);
-    copyTile<RowLayout<D>, kRows, D, kThreads>(
-        sharedAddress(tiles.own[1]), g.kv + view.values, view.kvStep, firstKey, g.keys);
-    if (firstTile < tileCount)
-        copyQueries(firstTile);
     float dk[D / 8][4] = {};
     float dv[D / 8][4] = {};
-    const std::int64_t key = firstKey + warp * 16 + lane / 4;
-    for (int tile = firstTile; tile < tileCount; ++tile) {
-        const int stage = tile % 2;
-        waitForCopies<0>();
-        __syncthreads();
-        if (tile + 1 < tileCount)
-            copyQueries(tile + 1);
-        const std::uint32_t queries = sharedAddress(tiles.other[stage][0]);
-        const std::uint32_t douts = sharedAddress(tiles.other[stage][1]);
-        float p[kOther / 8][4] = {};
-        multiplyRows<T, D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, queries, lane);
-        const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        const bool whole = !g.causal || first >= firstKey + warp * 16 + 15;
-        probabilitiesOfKeys(p, scale * kLog2E, tiles.logSum[stage], key, first, whole, lane);
-        float dp[kOther / 8][4] = {};
-        multiplyRows<T, D, kOther>(dp, sharedAddress(tiles.own[1]), warp * 16, douts, lane);
-        if constexpr (Keep::kDrops) {
-            KeptOfKeys<kOther / 8> kept;
-#pragma unroll
-            for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    const float share = keep.share(g.heads, first + columnOf(lane, n, e), key + 8 * (e >> 1));
-                    kept.bits |= (share != 0.0F ? 1U : 0U) << (4 * n + e);
-                }
-            }
-            float part[kOther / 8][4];
-            kept.apply(part, p, keep.scale);
-            multiplyColumns<T, D, kOther>(dv, part, douts, lane);
-            kept.apply(dp, dp, keep.scale);
-        } else {
-            multiplyColumns<T, D, kOther>(dv, p, douts, lane);
-        }
-        scoreGradientOfKeys(p, dp, tiles.rowSum[stage], lane);
-        multiplyColumns<T, D, kOther>(dk, p, queries, lane);
-    }
+    gradientOfKeys<T, D>(
+        dk, dv, tiles, q, dout, k, v, {g.logSums + view.row, g.rowSums + view.row}, rule, firstKey);
+    const float scale = rsqrtf(static_cast<float>(D));
     const std::int64_t first = firstKey + warp * 16;
     addRows<D>(dk, scale, g.dkv + view.keys, view.kvStep, first, g.keys, lane);
     addRows<D>(dv, 1.0F, g.dkv + view.values, view.kvStep, first, g.keys, lane);
 }
 
-// A block owns kRows queries and goes over the keys that they see.
 template <class T, int D, class Keep>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTileThreads)
     ringQueryGradient(typename RingAttentionBackward<T>::Args g, Keep keep) {
-    constexpr int kOther = kBackwardRows<D>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto& tiles = *reinterpret_cast<BackwardTiles<D>*>(memory);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const RingView view = ringViewOf(g);
+    const auto [q, k, v] = ringHeadsOf<T>(g, view);
+    const HeadRows<T> dout{g.dout + view.of, view.ofStep, g.queries};
+    const TwoShards<Keep> rule{keep, g.heads, g.causal};
     const std::int64_t firstRow = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * kRows;
-    const std::int64_t seen = g.causal ? min(firstRow + kRows, g.keys) : g.keys;
-    const int tileCount = static_cast<int>((seen + kOther - 1) / kOther);
-    const float scale = rsqrtf(static_cast<float>(D));
-    const auto copyKeys = [&](int tile) {
-        const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        copyTile<RowLayout<D>, kOther, D, kThreads>(
-            sharedAddress(tiles.other[tile % 2][0]), g.kv + view.keys, view.kvStep, first, g.keys);
-        copyTile<RowLayout<D>, kOther, D, kThreads>(
-            sharedAddress(tiles.other[tile % 2][1]), g.kv + view.values, view.kvStep, first, g.keys);
-        commitCopies();
-    };
-    copyTile<RowLayout<D>, kRows, D, kThreads>(
-        sharedAddress(tiles.own[0]), g.q + view.q, view.qStep, firstRow, g.queries);
-    copyTile<RowLayout<D>, kRows, D, kThreads>(
-        sharedAddress(tiles.own[1]), g.dout + view.of, view.ofStep, firstRow, g.queries);
-    copyKeys(0);
-    const std::int64_t row = firstRow + warp * 16 + lane / 4;
-    float logSum[2];
-    float rowSum[2];
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        const bool exists = row + 8 * h < g.queries;
-        logSum[h] = exists ? g.logSums[view.row + row + 8 * h] * kLog2E : INFINITY;
-        rowSum[h] = exists ? g.rowSums[view.row + row + 8 * h] : 0.0F;
-    }
     float dq[D / 8][4] = {};
-    for (int tile = 0; tile < tileCount; ++tile) {
-        waitForCopies<0>();
-        __syncthreads();
-        if (tile + 1 < tileCount)
-            copyKeys(tile + 1);
-        const std::uint32_t keys = sharedAddress(tiles.other[tile % 2][0]);
-        float p[kOther / 8][4] = {};
-        float dp[kOther / 8][4] = {};
-        multiplyRows<T, D, kOther>(p, sharedAddress(tiles.own[0]), warp * 16, keys, lane);
-        multiplyRows<T, D, kOther>(
-            dp, sharedAddress(tiles.own[1]), warp * 16, sharedAddress(tiles.other[tile % 2][1]), lane);
-        const std::int64_t first = static_cast<std::int64_t>(tile) * kOther;
-        if constexpr (Keep::kDrops) {
-#pragma unroll
-            for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    dp[n][e] *= keep.share(g.heads, row + 8 * (e >> 1), first + columnOf(lane, n, e));
-            }
-        }
-        if (first + kOther > g.keys)
-            hideMissingKeys(p, first, g.keys, lane);
-        const bool whole = !g.causal || first + kOther - 1 <= firstRow + warp * 16;
-        scoreGradientOfQueries(p, dp, scale * kLog2E, logSum, rowSum, row, first, whole, lane);
-        multiplyColumns<T, D, kOther>(dq, p, keys, lane);
-    }
-    addRows<D>(dq, scale, g.dq + view.of, view.ofStep, firstRow + warp * 16, g.queries, lane);
+    gradientOfQueries<T, D>(
+        dq, tiles, q, dout, k, v, {g.logSums + view.row, g.rowSums + view.row}, rule, firstRow);
+    addRows<D>(dq, rsqrtf(static_cast<float>(D)), g.dq + view.of, view.ofStep, firstRow + warp * 16,
+        g.queries, lane);
 }
 
 // --- launch ----------------------------------------------------------------------------------------------
@@ -325,7 +202,7 @@ cudaError_t launchRing(Kernel kernel, const Args& g, const Keep& keep, std::int6
     if (error != cudaSuccess)
         return error;
     const dim3 grid(blocksFor(rows, kRows), static_cast<unsigned>(g.batch * g.heads));
-    kernel<<<grid, kThreads, shared, context.stream>>>(g, keep);
+    kernel<<<grid, kTileThreads, shared, context.stream>>>(g, keep);
     return launched();
 }
 
