@@ -17,34 +17,40 @@
 --   on purpose, mark them with a range named checkpoint or eval.
 -- source: The threshold of 15 % is this project's default
 -- message: device {device}: {what} in {count} of {steps} steady steps, the largest allocation {largest:bytes}
-WITH in_order AS (
-  SELECT m.*, LAG(m.peak_bytes) OVER by_step AS before_bytes,
-    COUNT(*) OVER (PARTITION BY m.process_id, m.device_id) AS steps
-  FROM memory_step AS m WHERE m.steady AND m.known
-  WINDOW by_step AS (PARTITION BY m.process_id, m.device_id ORDER BY m.step)),
+WITH steady AS (
+  SELECT process_id, device_id, COUNT(*) AS steps,
+    MAX(peak_bytes) - MIN(peak_bytes) >= :bytes_min OR SUM(alloc_bytes)
+      AS changes
+  FROM memory_step WHERE steady AND known
+  GROUP BY process_id, device_id),
+in_order AS (
+  SELECT m.rowid AS row, m.peak_bytes, LAG(m.peak_bytes) OVER
+      (PARTITION BY m.process_id, m.device_id ORDER BY m.step) AS before_bytes,
+    m.replay_only AND m.alloc_count AND m.alloc_bytes >= :bytes_min
+      AS allocates
+  FROM steady AS s CROSS JOIN memory_step AS m USING (process_id, device_id)
+  WHERE s.changes AND m.steady AND m.known),
 judged AS (
   SELECT o.*, ABS(o.peak_bytes - o.before_bytes) AS jump,
     COALESCE(ABS(o.peak_bytes - o.before_bytes) >= :bytes_min
       AND ABS(o.peak_bytes - o.before_bytes)
-        > :mem_jump * MAX(o.peak_bytes, o.before_bytes), FALSE) AS jumps,
-    o.replay_only AND o.alloc_count AND o.alloc_bytes >= :bytes_min
-      AS allocates
-  FROM in_order AS o)
+        > :mem_jump * MAX(o.peak_bytes, o.before_bytes), FALSE) AS jumps
+  FROM in_order AS o),
+hit AS (
+  SELECT m.*, j.before_bytes, j.jump, j.jumps, j.allocates,
+    ROW_NUMBER() OVER (PARTITION BY m.process_id, m.device_id
+      ORDER BY m.largest_alloc_bytes DESC, m.step) AS place
+  FROM judged AS j CROSS JOIN memory_step AS m ON m.rowid = j.row
+  WHERE j.jumps OR j.allocates)
 SELECT j.process_id, MIN(j.start_ns) AS start_ns, MAX(j.end_ns) AS end_ns,
   MIN(j.step) AS step, MAX(j.jump) AS cost_bytes, j.device_id AS device,
-  COUNT(*) AS count, j.steps, MAX(j.largest_alloc_bytes) AS largest,
+  COUNT(*) AS count, s.steps, MAX(j.largest_alloc_bytes) AS largest,
   CASE WHEN SUM(j.jumps) THEN printf('peak memory jumps by up to %.0f %%',
       MAX(CASE WHEN j.jumps
         THEN 100.0 * j.jump / MAX(j.peak_bytes, j.before_bytes) END))
     ELSE 'the driver allocates although only graphs run' END AS what,
-  (SELECT k.largest_alloc_stack_id FROM judged AS k
-    WHERE k.process_id = j.process_id AND k.device_id = j.device_id
-      AND (k.jumps OR k.allocates)
-    ORDER BY k.largest_alloc_bytes DESC, k.step LIMIT 1) AS stack_id,
-  (SELECT k.largest_alloc_thread_id FROM judged AS k
-    WHERE k.process_id = j.process_id AND k.device_id = j.device_id
-      AND (k.jumps OR k.allocates)
-    ORDER BY k.largest_alloc_bytes DESC, k.step LIMIT 1) AS thread_id,
+  MAX(CASE WHEN j.place = 1 THEN j.largest_alloc_stack_id END) AS stack_id,
+  MAX(CASE WHEN j.place = 1 THEN j.largest_alloc_thread_id END) AS thread_id,
   'highest peak of a step' AS ev1_label, MAX(j.peak_bytes) AS ev1_value,
   'bytes' AS ev1_unit,
   'largest jump' AS ev2_label, MAX(j.jump) AS ev2_value, 'bytes' AS ev2_unit,
@@ -52,8 +58,7 @@ SELECT j.process_id, MIN(j.start_ns) AS start_ns, MAX(j.end_ns) AS end_ns,
   SUM(j.alloc_count) AS ev3_value,
   'steps that only replay and still allocate' AS ev4_label,
   SUM(j.allocates) AS ev4_value
-FROM judged AS j
-WHERE j.jumps OR j.allocates
+FROM hit AS j JOIN steady AS s USING (process_id, device_id)
 GROUP BY j.process_id, j.device_id
 ORDER BY j.process_id, j.device_id;
 -- test: fires just above the jump and at the least size
@@ -63,6 +68,14 @@ VALUES (1, 0, 10, 1, 344064, 0, 0, NULL, NULL, 0),
   (1, 0, 11, 1, 409600, 0, 0, 65536, 3, 0),
   (1, 0, 12, 1, 409600, 0, 0, NULL, NULL, 0);
 -- expect: device 0: peak memory jumps by up to 16 % in 1 of 3 steady steps, the largest allocation 64.0 KiB | cost_bytes=65536 step=11 stack_id=3
+-- test: names where the largest was allocated, of equals the first
+INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
+  largest_alloc_bytes, largest_alloc_stack_id, largest_alloc_thread_id, replay_only)
+VALUES (1, 0, 10, 1, 1000000, 0, 0, NULL, NULL, NULL, 0),
+  (1, 0, 11, 1, 2000000, 1, 1000000, 1000000, 3, 31, 0),
+  (1, 0, 12, 1, 4000000, 1, 2000000, 2000000, 5, 51, 0),
+  (1, 0, 13, 1, 8000000, 2, 4000000, 2000000, 4, 41, 0);
+-- expect: device 0: peak memory jumps by up to 50 % in 3 of 4 steady steps, the largest allocation 1.91 MiB | stack_id=5 thread_id=51 ev3_value=4
 -- test: fires downwards
 INSERT INTO memory_step (process_id, device_id, step, steady, peak_bytes, alloc_count, alloc_bytes,
   largest_alloc_bytes, largest_alloc_stack_id, replay_only)

@@ -18,8 +18,10 @@
 --   (launch_call), balance the ranks (nccl, peer).
 -- source: CUDA programming guide, graphs; the threshold of 500 us is this project's default
 -- message: {graph}: {count:count gap} of {gap_us} us or more before its replays, {total_ns:ns} in all, {share:.1%} of steady state, mostly {cause}{detail}
-WITH gap AS (
-  SELECT g.*, g.end_ns - g.start_ns AS len
+WITH gap AS MATERIALIZED (
+  SELECT g.rowid AS row, g.process_id, g.device_id, g.exec_id, g.cause,
+    g.cause_detail, g.step, g.replay_id, g.graph_name, g.start_ns, g.end_ns, g.eager_recorded,
+    g.end_ns - g.start_ns AS len
   FROM replay_gap AS g
   WHERE g.same_step AND g.steady AND g.known
     AND g.end_ns - g.start_ns >= :gap_us * 1e3
@@ -29,38 +31,56 @@ late AS (
   FROM gap JOIN steady_state AS s USING (process_id)
   WHERE s.steps >= :steps_min
   GROUP BY gap.process_id, gap.device_id
-  HAVING SUM(gap.len) > :share_min * (s.end_ns - s.start_ns))
-SELECT g.process_id, MIN(g.start_ns) AS start_ns, MAX(g.end_ns) AS end_ns,
-  SUM(g.len) AS cost_ns, SUM(g.len) AS total_ns, COUNT(*) AS count,
-  g.graph_name AS graph, g.cause,
-  COALESCE(' (' || MAX(g.cause_detail) || ')', '') AS detail, :gap_us AS gap_us,
-  SUM(g.len) * 1.0 / late.steady_ns AS share,
-  (SELECT w.stack_id FROM gap AS w
-    WHERE w.process_id = g.process_id AND w.exec_id = g.exec_id
-      AND w.cause = g.cause ORDER BY w.len DESC, w.replay_id LIMIT 1) AS stack_id,
-  (SELECT w.thread_id FROM gap AS w
-    WHERE w.process_id = g.process_id AND w.exec_id = g.exec_id
-      AND w.cause = g.cause ORDER BY w.len DESC, w.replay_id LIMIT 1) AS thread_id,
-  CASE WHEN MIN(g.eager_recorded) THEN 'high' ELSE 'low' END AS confidence,
-  'replay' AS evidence_table,
-  (SELECT w.replay_id FROM gap AS w
-    WHERE w.process_id = g.process_id AND w.exec_id = g.exec_id
-      AND w.cause = g.cause ORDER BY w.len DESC, w.replay_id LIMIT 1)
-    AS evidence_id,
-  'longest gaps' AS ev1_label,
-  (SELECT group_concat(printf('step %d: %.2f ms', t.step, t.len / 1e6), ', ')
-    FROM (SELECT w.step, w.len FROM gap AS w
-      WHERE w.process_id = g.process_id AND w.exec_id = g.exec_id
-        AND w.cause = g.cause ORDER BY w.len DESC, w.replay_id LIMIT 5) AS t)
-    AS ev1_value,
-  'median gap' AS ev2_label, CAST(median(g.len) AS INTEGER) AS ev2_value,
+  HAVING SUM(gap.len) > :share_min * (s.end_ns - s.start_ns)),
+ranked AS (
+  SELECT g.row, ROW_NUMBER() OVER
+      (PARTITION BY g.process_id, g.device_id, g.exec_id, g.cause
+      ORDER BY g.len DESC, g.replay_id) AS place
+  FROM gap AS g JOIN late USING (process_id, device_id)),
+longest AS (
+  SELECT g.process_id, g.device_id, g.exec_id, g.cause, g.stack_id, g.thread_id,
+    g.replay_id, r.place,
+    group_concat(printf('step %d: %.2f ms', g.step, (g.end_ns - g.start_ns) / 1e6),
+      ', ') OVER (PARTITION BY g.process_id, g.device_id, g.exec_id, g.cause
+      ORDER BY r.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS gaps
+  FROM ranked AS r CROSS JOIN replay_gap AS g ON g.rowid = r.row
+  WHERE r.place <= 5),
+grouped AS (
+  SELECT g.process_id, g.device_id, g.exec_id, g.cause,
+    MIN(g.start_ns) AS start_ns, MAX(g.end_ns) AS end_ns, SUM(g.len) AS total_ns,
+    COUNT(*) AS count, g.graph_name, MAX(g.cause_detail) AS detail,
+    SUM(g.len) * 1.0 / late.steady_ns AS share,
+    MIN(g.eager_recorded) AS eager_recorded, median(g.len) AS median_ns,
+    COUNT(DISTINCT g.step) AS steps
+  FROM gap AS g JOIN late USING (process_id, device_id)
+  GROUP BY g.process_id, g.device_id, g.exec_id, g.cause)
+SELECT g.process_id, g.start_ns, g.end_ns, g.total_ns AS cost_ns, g.total_ns,
+  g.count, g.graph_name AS graph, g.cause,
+  COALESCE(' (' || g.detail || ')', '') AS detail, :gap_us AS gap_us, g.share,
+  l.stack_id, l.thread_id,
+  CASE WHEN g.eager_recorded THEN 'high' ELSE 'low' END AS confidence,
+  'replay' AS evidence_table, l.replay_id AS evidence_id,
+  'longest gaps' AS ev1_label, l.gaps AS ev1_value,
+  'median gap' AS ev2_label, CAST(g.median_ns AS INTEGER) AS ev2_value,
   'ns' AS ev2_unit,
-  'steps concerned' AS ev3_label, COUNT(DISTINCT g.step) AS ev3_value,
+  'steps concerned' AS ev3_label, g.steps AS ev3_value,
   'eager work in the gaps' AS ev4_label,
-  CASE WHEN MIN(g.eager_recorded) THEN NULL ELSE 'not recorded' END AS ev4_value
-FROM gap AS g JOIN late USING (process_id, device_id)
-GROUP BY g.process_id, g.device_id, g.exec_id, g.cause
+  CASE WHEN g.eager_recorded THEN NULL ELSE 'not recorded' END AS ev4_value
+FROM grouped AS g
+JOIN longest AS l USING (process_id, device_id, exec_id, cause)
+WHERE l.place = 1
 ORDER BY g.process_id, g.exec_id, g.cause;
+-- test: names the five longest gaps in order, of equals the first replay first
+INSERT INTO steady_state (process_id, steps, start_ns, end_ns) VALUES (1, 20, 0, 20000000);
+INSERT INTO replay_gap (process_id, exec_id, replay_id, step, steady, same_step, start_ns, end_ns,
+  graph_name, cause, host_other_ns, stack_id, thread_id)
+VALUES (1, 2, 7, 1, 1, 1, 0, 600000, 'cycle', 'host_other', 600000, 1, 11),
+  (1, 2, 6, 2, 1, 1, 0, 700000, 'cycle', 'host_other', 700000, 2, 12),
+  (1, 2, 5, 3, 1, 1, 0, 800000, 'cycle', 'host_other', 800000, 3, 13),
+  (1, 2, 4, 4, 1, 1, 0, 900000, 'cycle', 'host_other', 900000, 4, 14),
+  (1, 2, 3, 5, 1, 1, 0, 900000, 'cycle', 'host_other', 900000, 5, 15),
+  (1, 2, 2, 6, 1, 1, 0, 510000, 'cycle', 'host_other', 510000, 6, 16);
+-- expect: cycle: 6 gaps of 500 us or more before its replays, 4.41 ms in all, 22.1% of steady state, mostly host_other | stack_id=5 thread_id=15 evidence_id=3 ev1_value='step 5: 0.90 ms, step 4: 0.90 ms, step 3: 0.80 ms, step 2: 0.70 ms, step 1: 0.60 ms'
 -- test: fires at exactly the gap and just above the share
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 19999999, 20);

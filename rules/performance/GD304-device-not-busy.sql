@@ -25,35 +25,30 @@
 WITH usual AS (
   SELECT process_id, device_id, COUNT(*) AS steps, MIN(start_ns) AS start_ns,
     MAX(end_ns) AS end_ns, SUM(graph_replays) AS replays,
-    :pause_times * median(end_ns - start_ns) AS pause_ns
+    SUM(end_ns - start_ns) AS all_ns, SUM(busy_ns) AS busy_ns,
+    SUM(busy_without_comm_ns) AS without_ns,
+    median(end_ns - start_ns - busy_ns) AS idle_ns,
+    :pause_times * median(end_ns - start_ns) AS pause_ns,
+    MAX(granularity) AS granularity, MAX(noise_ns) AS noise_ns
   FROM device_busy
   WHERE steady AND known
   GROUP BY process_id, device_id),
-pauses AS (
-  SELECT u.process_id, u.device_id,
-    SUM(b.end_ns - b.start_ns - b.busy_ns > u.pause_ns) AS pauses
-  FROM usual AS u
-  JOIN device_busy AS b USING (process_id, device_id)
-  WHERE b.steady AND b.known
-  GROUP BY u.process_id, u.device_id),
-judged AS (
-  SELECT u.*, CASE WHEN p.pauses <= MAX(1, :pause_share * u.steps) THEN u.pause_ns
-    ELSE MAX(u.pause_ns, u.end_ns - u.start_ns) END AS longest_ns
-  FROM usual AS u
-  JOIN pauses AS p USING (process_id, device_id)),
+pause AS (
+  SELECT u.process_id, u.device_id, COUNT(*) AS pauses,
+    SUM(b.end_ns - b.start_ns) AS all_ns, SUM(b.busy_ns) AS busy_ns,
+    SUM(b.busy_without_comm_ns) AS without_ns
+  FROM device_busy AS b CROSS JOIN usual AS u
+    ON u.process_id = b.process_id AND u.device_id = b.device_id
+  WHERE b.steady AND b.known AND b.end_ns - b.start_ns - b.busy_ns > u.pause_ns
+  GROUP BY u.process_id, u.device_id
+  HAVING COUNT(*) <= MAX(1, :pause_share * u.steps)),
 share AS (
-  SELECT j.process_id, j.device_id, j.start_ns, j.end_ns, j.steps, j.replays,
-    1.0 * SUM(b.busy_ns) / SUM(b.end_ns - b.start_ns) AS busy,
-    1.0 * SUM(b.busy_without_comm_ns) / SUM(b.end_ns - b.start_ns) AS without,
-    median(b.end_ns - b.start_ns - b.busy_ns) AS idle_ns,
-    j.steps - COUNT(*) AS pauses,
-    MAX(b.granularity) AS granularity,
-    MAX(b.noise_ns) AS noise_ns
-  FROM judged AS j
-  JOIN device_busy AS b USING (process_id, device_id)
-  WHERE b.steady AND b.known
-    AND b.end_ns - b.start_ns - b.busy_ns <= j.longest_ns
-  GROUP BY j.process_id, j.device_id)
+  SELECT u.*, p.pauses,
+    1.0 * (u.busy_ns - COALESCE(p.busy_ns, 0))
+      / (u.all_ns - COALESCE(p.all_ns, 0)) AS busy,
+    1.0 * (u.without_ns - COALESCE(p.without_ns, 0))
+      / (u.all_ns - COALESCE(p.all_ns, 0)) AS without
+  FROM usual AS u LEFT JOIN pause AS p USING (process_id, device_id))
 SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
   s.without,
   CASE WHEN s.busy < :busy_low THEN 'warning' ELSE 'info' END AS severity,
@@ -65,7 +60,7 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
   'replays' AS ev3_label, s.replays AS ev3_value,
   'granularity of the record' AS ev4_label, s.granularity AS ev4_value,
   'steps left out for a single long pause' AS ev5_label,
-  NULLIF(s.pauses, 0) AS ev5_value
+  s.pauses AS ev5_value
 FROM share AS s
 WHERE s.steps >= :steps_min AND s.replays AND s.busy < :busy_min
   AND s.idle_ns > s.noise_ns

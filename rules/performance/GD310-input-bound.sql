@@ -15,22 +15,32 @@
 --   (non_blocking=True), and let the graph's stream wait for an event.
 -- source: The share of 17 % is this project's default
 -- message: {graph}: the device idles {share:.1%} of steady state for input data before its replays ({calls})
+WITH most AS (
+  SELECT process_id, device_id, exec_id, MAX(data_ns) AS data_ns
+  FROM replay_gap
+  WHERE data_ns AND steady AND known
+  GROUP BY process_id, device_id, exec_id),
+longest AS (
+  SELECT w.process_id, w.device_id, w.exec_id, MIN(w.replay_id), w.stack_id
+  FROM replay_gap AS w
+  CROSS JOIN most USING (process_id, device_id, exec_id, data_ns)
+  WHERE w.steady AND w.known
+  GROUP BY w.process_id, w.device_id, w.exec_id)
 SELECT g.process_id, MIN(g.start_ns) AS start_ns, MAX(g.end_ns) AS end_ns,
   SUM(g.data_ns) AS cost_ns, g.graph_name AS graph,
   1.0 * SUM(g.data_ns) / (s.end_ns - s.start_ns) AS share,
   COALESCE(MAX(CASE WHEN g.cause = 'data' THEN g.cause_detail END), 'in ranges of the data loader') AS calls,
   MAX(g.thread_id) AS thread_id,
-  (SELECT w.stack_id FROM replay_gap AS w
-    WHERE w.process_id = g.process_id AND w.exec_id = g.exec_id
-      AND w.device_id = g.device_id AND w.steady AND w.known
-    ORDER BY w.data_ns DESC, w.replay_id LIMIT 1) AS stack_id,
+  l.stack_id,
   CASE WHEN MIN(g.eager_recorded) THEN 'medium' ELSE 'low' END AS confidence,
   'replay' AS evidence_table, MIN(g.replay_id) AS evidence_id,
   'steps concerned' AS ev1_label,
   COUNT(DISTINCT CASE WHEN g.data_ns THEN g.step END) AS ev1_value,
   'idle for data in a gap, median' AS ev2_label,
   CAST(median(g.data_ns) AS INTEGER) AS ev2_value, 'ns' AS ev2_unit
-FROM replay_gap AS g JOIN steady_state AS s USING (process_id)
+FROM replay_gap AS g
+CROSS JOIN longest AS l USING (process_id, device_id, exec_id)
+JOIN steady_state AS s USING (process_id)
 WHERE g.steady AND g.known AND s.steps >= :steps_min
   AND g.end_ns - g.start_ns > g.noise_ns
 GROUP BY g.process_id, g.device_id, g.exec_id
