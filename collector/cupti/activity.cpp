@@ -273,9 +273,8 @@ void Activity::watchNodeRecords() noexcept {
     }
     m_policy.nodeRecordsUsedUp();
     sink::issue(raw::IssueSeverity::DataLoss, "node_records_used_up",
-        "CUPTI keeps the memory of each record of a replay's nodes if the executable was made before level "
-        "full; what it may take is used up, so replays have launch times only from here on (run with --level "
-        "full from the start, or standard, which times each as a whole)");
+        "CUPTI keeps the memory of each record of a replay's nodes of an executable made before level "
+        "full; what it may take is used up, so replays have launch times only from here on");
 }
 
 bool Activity::enable(CUpti_ActivityKind kind, bool on) noexcept {

@@ -23,8 +23,8 @@ class Activity {
 public:
     static Activity& instance() noexcept;
 
-    /// Sets what must be set before a context exists, best before subscribing. `nodeByNode`: the job starts
-    /// at level full.
+    /// Sets what must be set before a context exists, best before subscribing. `nodeByNode`: the run's
+    /// level is full.
     void prepare(bool nodeByNode) noexcept;
     /// Registers buffers and clock; before any kind is enabled. False, with an issue, when this CUPTI cannot
     /// be read.

@@ -78,7 +78,7 @@ bool Client::start() noexcept {
     } catch (...) {
         return false; // no memory
     }
-    Activity::instance().prepare(session::levelAtStart() == raw::RecordingLevel::Full);
+    Activity::instance().prepare(session::levelOfRun() == raw::RecordingLevel::Full);
     stacks::hideLeadingFramesOf(reinterpret_cast<const void*>(cuptiApi().enableCallback));
     if (!subscribe()) {
         return false;

@@ -18,9 +18,8 @@ namespace gd::cupti {
 /// Node by node: CUPTI keeps memory for each record of the nodes of an executable that was instantiated with
 /// GRAPH_TRACE on (measured, tests/e2e/probes/graph_records: 32 bytes of the device, until its pool is used
 /// up and every record is silently missing, and 43 of the host); it keeps none for one that was made with it
-/// off. So a job that starts at level full makes its executables without, until a level is asked for that
-/// times graphs as a whole. They count as executables that could crash: GRAPH_TRACE stays off while one is
-/// alive.
+/// off. So a run at level full makes its executables without, until a level is asked for that times graphs as
+/// a whole. They count as executables that could crash: GRAPH_TRACE stays off while one is alive.
 ///
 /// Nothing is switched at level standard by itself: both kinds are on from the start. An earlier version
 /// recorded the first replays of each executable node by node (GRAPH_TRACE off for some replays, everything
@@ -72,7 +71,7 @@ public:
     void setLevel(raw::RecordingLevel level, std::int64_t nowNs, raw::RecordingLevel pinAt);
     void setLevel(raw::RecordingLevel level, std::int64_t nowNs) { setLevel(level, nowNs, level); }
 
-    /// The job starts at level full. Before the first executable.
+    /// The run's level is full. Before the first executable.
     void startsNodeByNode() { m_plain = true; }
     /// Executables are made without GRAPH_TRACE.
     bool makesPlain() const { return m_plain; }

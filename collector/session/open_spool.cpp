@@ -295,14 +295,16 @@ raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept {
     return raw::RecordingLevel::Standard;
 }
 
-raw::RecordingLevel levelAtStart() noexcept {
+raw::RecordingLevel levelOfRun() noexcept {
     const char* spool = getenv(raw::kEnvSpool);
     const raw::ControlPage* page = spool != nullptr ? mapControlPage(spool) : nullptr;
     const raw::RecordingLevel level = initialLevel(page);
-    if (page != nullptr) {
-        munmap(const_cast<raw::ControlPage*>(page), raw::kControlPageBytes);
+    if (page == nullptr) {
+        return level;
     }
-    return level;
+    const auto wanted = static_cast<raw::RecordingLevel>(page->wantedLevel); // set once, before the page
+    munmap(const_cast<raw::ControlPage*>(page), raw::kControlPageBytes);
+    return wanted > level && wanted <= raw::RecordingLevel::Full ? wanted : level;
 }
 
 raw::RecordingLevel windowedLevel(

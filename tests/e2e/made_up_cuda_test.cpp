@@ -163,6 +163,21 @@ INSTANTIATE_TEST_SUITE_P(Each, Refusing,
         Failing{"cuptiGetResultString", kUnknownError, "", "", "", "20"}),
     [](const auto& one) { return std::string(one.param.function) + "_" + std::to_string(one.param.result); });
 
+// CUPTI keeps memory for each record of a node of an executable made under graph-level tracing.
+TEST_F(MadeUpCuda, ARunAtLevelFullMakesItsExecutablesWithoutGraphTracing) {
+    for (const auto& [options, traceable] :
+        std::map<std::vector<std::string>, std::string>{{{"--level", "full"}, "0"},
+            {{"--level", "full", "--delay", "1h"}, "0"}, {{"--level", "standard"}, "1"}}) {
+        std::vector<std::string> command = graphdoctor({"run", "--force", "-o", shop.file("x.gdt")});
+        command.insert(command.end(), options.begin(), options.end());
+        command.insert(command.end(), {"--", GD_MADE_UP_JOB, "at-once"});
+        expectUnharmed(shop.run(command));
+        EXPECT_EQ(value("SELECT group_concat(DISTINCT traceable) FROM graph_exec"), traceable)
+            << options.back();
+        EXPECT_FALSE(hasIssue("graph_trace_blocked"));
+    }
+}
+
 TEST_F(MadeUpCuda, DropsAreCounted) {
     shop.variables["GD_CUPTI_DROPS"] = "25";
     expectUnharmed(record());

@@ -2,7 +2,7 @@
 // A job on the made-up CUDA: captures a graph, makes an executable and replays it 20 times. Prints what it
 // did, the same with a collector and without.
 //
-//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end]
+//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once]
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
@@ -85,14 +85,16 @@ void changeLevels() {
     }
 }
 
-void work(const Cupti& cupti) {
+void work(const Cupti& cupti, bool waits = true) {
     PlayedDriver driver([&](CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
         if (cupti.notify != nullptr) {
             cupti.notify(domain, id, data);
         }
     });
     driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
-    awaitActivity(cupti);
+    if (waits) {
+        awaitActivity(cupti);
+    }
     CUdeviceptr memory = 0x7000;
     driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, cuMemAlloc_v2_params{&memory, 4096});
     driver.beginCapture(kStream, 1);
@@ -130,7 +132,8 @@ int main(int argc, char** argv) {
         initializeAgain(library);
     }
     const Cupti cupti;
-    work(cupti);
+    const bool waits = mode != "at-once";
+    work(cupti, waits);
     if (mode == "remove-spool") {
         if (const char* spool = std::getenv("GRAPHDOCTOR_SPOOL")) {
             std::error_code ignored;
@@ -138,7 +141,7 @@ int main(int argc, char** argv) {
         }
         work(cupti);
     }
-    if (mode != "remove-spool") {
+    if (mode != "remove-spool" && waits) {
         awaitFlush(cupti);
     }
     for (int i = 0; mode == "linger" && i < 300; ++i) {
