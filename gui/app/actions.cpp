@@ -48,7 +48,8 @@ void MainWindow::makeMoveActions() {
     add(tr("Show the whole trace"), {Qt::Key_0}, [this] { m_timeline->fitAll(); });
     add(tr("Back to the view before"), {Qt::Key_Backspace, QKeySequence(Qt::ALT | Qt::Key_Left)},
         [this] { m_timeline->back(); });
-    add(tr("Centre the selection; again: fit it"), {Qt::Key_F}, [this] { m_timeline->centreSelection(); });
+    add(tr("Centre the selection, again: fit it; without one: fit the area"), {Qt::Key_F},
+        [this] { m_timeline->centreSelection(); });
     m_onlyUsedRows = add(tr("Hide rows that have nothing in view"), {Qt::Key_H}, [] {});
     m_onlyUsedRows->setCheckable(true);
     connect(m_onlyUsedRows, &QAction::toggled, m_timeline, &TimelineView::setOnlyUsedRows);

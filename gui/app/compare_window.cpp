@@ -78,7 +78,7 @@ CompareWindow::CompareWindow(const Theme* theme, QWidget* parent)
     addDockWidget(Qt::BottomDockWidgetArea, dock);
     connect(m_onlyChanges, &QCheckBox::toggled, this, [this](bool only) {
         m_model.setOnlyChanges(only);
-        m_table->expandAll();
+        unfold();
     });
     makeActions();
     m_summary->setText(tr("No traces are open."));
@@ -215,11 +215,22 @@ void CompareWindow::fail(const QString& sentence) {
 
 void CompareWindow::take(const ComparisonPtr& comparison) {
     m_model.setComparison(comparison);
-    m_table->expandAll();
+    unfold();
     m_summary->setText(tr("Steps: %1. A difference counts from %2 % on and beyond the spread of the values.")
                            .arg(QString::fromStdString(report::alignmentText(comparison->alignment)))
                            .arg(comparison->options.thresholdPercent));
     finishIfDone();
+}
+
+// All lines; sentences have no figures beside them and may take their place.
+void CompareWindow::unfold() {
+    m_table->expandAll();
+    for (int group = 0; group < m_model.rowCount(); ++group) {
+        const QModelIndex heading = m_model.index(group, 0, {});
+        for (int row = 0; row < m_model.rowCount(heading); ++row)
+            m_table->setFirstColumnSpanned(
+                row, heading, m_model.difference(m_model.index(row, 0, heading)) == nullptr);
+    }
 }
 
 void CompareWindow::finishIfDone() {

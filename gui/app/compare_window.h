@@ -72,6 +72,7 @@ private:
     void openSide(std::size_t side, const QString& path);
     void fail(const QString& sentence);
     void take(const ComparisonPtr& comparison);
+    void unfold();
     void finishIfDone();
     // The other side shows what belongs to what this one shows.
     void follow(std::size_t moved);

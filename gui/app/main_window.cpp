@@ -30,7 +30,22 @@ std::vector<Legend::Entry> legendEntries() {
         {MainWindow::tr("other kernels"), Category::compute}, {MainWindow::tr("NCCL"), Category::comm},
         {MainWindow::tr("waits in it"), Category::comm, true}, {MainWindow::tr("copy"), Category::copy},
         {MainWindow::tr("fill"), Category::fill}, {MainWindow::tr("replay"), Category::replay},
-        {MainWindow::tr("idle gap"), Category::gap, true}, {MainWindow::tr("host"), Category::host}};
+        {MainWindow::tr("idle gap"), Category::gap, true}, {MainWindow::tr("host"), Category::host},
+        {MainWindow::tr("memory"), Category::memory}};
+}
+
+// Those that rows of this trace show.
+std::vector<Legend::Entry> legendEntriesOf(
+    const std::vector<RowPtr>& rows, const ShownCategories& categories) {
+    const bool hasWaits
+        = std::any_of(rows.begin(), rows.end(), [](const RowPtr& row) { return row->matches != nullptr; });
+    std::vector<Legend::Entry> out;
+    for (const Legend::Entry& entry : legendEntries()) {
+        const bool isWait = entry.category == Category::comm && entry.isHatched;
+        if (isWait ? hasWaits : categories.test(static_cast<std::size_t>(entry.category)))
+            out.push_back(entry);
+    }
+    return out;
 }
 
 } // namespace
@@ -85,6 +100,7 @@ MainWindow::MainWindow(const Theme* theme, QWidget* parent)
     m_issuesDock->hide();
     m_findings->raise();
     statusBar()->addWidget(m_state, 1);
+    m_legend->setObjectName(QStringLiteral("legend"));
     statusBar()->addPermanentWidget(m_legend);
     statusBar()->addPermanentWidget(m_search);
 
@@ -177,6 +193,7 @@ void MainWindow::openJob(const QStringList& paths) {
     m_search->setTrace(nullptr, nullptr);
     m_details->setRows({});
     m_timeline->setTrace({}, m_session->names());
+    m_legend->setEntries(legendEntries());
     m_ranks->setSteps({}, tr("The trace is being read …"));
     const QString name = QFileInfo(m_path).fileName();
     setWindowTitle(
@@ -199,9 +216,10 @@ void MainWindow::connectSession() {
         m_timeline->setEmptyText(tr("Importing %1 into the cache folder: %2 %").arg(m_path).arg(percent));
     });
     connect(session, &TraceSession::rowLoaded, m_timeline, &TimelineView::addRow);
-    connect(session, &TraceSession::tracksLoaded, this, [this] {
+    connect(session, &TraceSession::tracksLoaded, this, [this](const ShownCategories& shown) {
         m_state->setText(tr("Looking for findings …"));
         m_search->setTrace(m_timeline, m_session->names());
+        m_legend->setEntries(legendEntriesOf(m_timeline->layout().rows(), shown));
         loadMarks();
         showEmptyState();
     });

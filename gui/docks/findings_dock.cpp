@@ -13,6 +13,8 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include <set>
+
 namespace gd::gui {
 
 FindingsDock::FindingsDock(QWidget* parent)
@@ -89,10 +91,14 @@ QWidget* FindingsDock::makeFilterLine() {
 void FindingsDock::setReport(const ReportPtr& report) {
     m_model.setReport(report);
     m_isJudged = report != nullptr;
-    bool ranksKnown = false;
-    for (int i = 0; i < m_model.findingCount(); ++i)
-        ranksKnown = ranksKnown || m_model.finding(m_model.indexOfFinding(i))->ranks.size() > 1;
-    m_view->setColumnHidden(FindingsModel::ranks, !ranksKnown);
+    // Whose a finding is, where it could be of more than one.
+    std::set<base::RankId> ranks;
+    for (int i = 0; i < m_model.findingCount(); ++i) {
+        const rules::Finding& finding = *m_model.finding(m_model.indexOfFinding(i));
+        ranks.insert(finding.ranks.begin(), finding.ranks.end());
+    }
+    const bool several = ranks.size() > 1 || (!ranks.empty() && report->report.processes.size() > 1);
+    m_view->setColumnHidden(FindingsModel::ranks, !several);
     for (const int column :
         {FindingsModel::severity, FindingsModel::place, FindingsModel::cost, FindingsModel::ranks})
         m_view->resizeColumnToContents(column);

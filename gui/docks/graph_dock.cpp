@@ -8,7 +8,6 @@
 #include <QLabel>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QPainterPath>
 #include <QScrollArea>
 #include <QToolTip>
 #include <QVBoxLayout>
@@ -101,6 +100,29 @@ void GraphView::pick(std::size_t node) {
     emit picked(node);
 }
 
+// From node to node. One that passes other layers runs between their rows, else it would seem to end at a
+// node that it only passes.
+QPainterPath GraphView::pathOf(std::size_t from, std::size_t to) const {
+    const QRect a = nodeRect(from);
+    const QRect b = nodeRect(to);
+    QPointF at(a.right(), a.center().y());
+    QPainterPath path(at);
+    const auto goTo = [&](const QPointF& next) {
+        const double bend = std::max(12.0, (next.x() - at.x()) / 2);
+        path.cubicTo(at + QPointF(bend, 0), next - QPointF(bend, 0), next);
+        at = next;
+    };
+    if (m_graph->nodes[to].layer > m_graph->nodes[from].layer + 1) {
+        const double between = a.height() / 4.0; // half of the room between two rows
+        const double y = b.center().y() < a.center().y() ? a.top() - between : a.bottom() + between;
+        const double room = a.width() / 3.0; // between two layers
+        goTo({a.right() + room, y});
+        path.lineTo(at = QPointF(b.left() - room, y));
+    }
+    goTo(b.center() - QPointF(b.width() / 2.0, 0));
+    return path;
+}
+
 void GraphView::paintEvent(QPaintEvent* event) {
     QPainter painter(this);
     painter.fillRect(event->rect(), m_theme->background);
@@ -109,17 +131,12 @@ void GraphView::paintEvent(QPaintEvent* event) {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setBrush(Qt::NoBrush);
     for (const auto& [from, to] : m_graph->edges) {
-        const QRect a = nodeRect(from);
-        const QRect b = nodeRect(to);
-        if (!a.united(b).intersects(event->rect()))
+        const QRect around = nodeRect(from).united(nodeRect(to));
+        if (!around.adjusted(-kMargin, -kMargin, kMargin, kMargin).intersects(event->rect()))
             continue;
         const bool critical = m_graph->nodes[from].critical && m_graph->nodes[to].critical;
         painter.setPen(QPen(critical ? m_theme->selection : m_theme->muted, critical ? 2.5 : 1));
-        QPainterPath path(QPointF(a.right(), a.center().y()));
-        const double bend = std::max(12, (b.left() - a.right()) / 2);
-        path.cubicTo(
-            a.right() + bend, a.center().y(), b.left() - bend, b.center().y(), b.left(), b.center().y());
-        painter.drawPath(path);
+        painter.drawPath(pathOf(from, to));
     }
     std::int64_t most = 1;
     for (const GraphDrawing::Node& node : m_graph->nodes)
@@ -236,6 +253,7 @@ GraphDock::GraphDock(const Theme* theme, QWidget* parent)
     m_title->setWordWrap(true);
     column->addWidget(m_title);
     m_area->setWidget(m_view);
+    m_area->viewport()->setBackgroundRole(QPalette::Base); // as the drawing's own
     column->addWidget(m_area, 1);
     setWidget(body);
     connect(m_view, &GraphView::shown, this, [this](const QRect& rect) {

@@ -5,6 +5,7 @@
 #include "gui/timeline/theme.h"
 
 #include <QDockWidget>
+#include <QPainterPath>
 #include <QWidget>
 
 #include <memory>
@@ -29,6 +30,7 @@ public:
     const GraphPtr& graph() const { return m_graph; }
     void select(std::size_t node);
     QRect nodeRect(std::size_t node) const;
+    QPainterPath pathOf(std::size_t from, std::size_t to) const; // of an edge
 
 signals:
     void picked(std::size_t node); // by the user

@@ -9,13 +9,19 @@ namespace gd::gui {
 
 Legend::Legend(const Theme& theme, std::vector<Entry> entries, QWidget* parent)
     : QWidget(parent)
-    , m_theme(&theme)
-    , m_entries(std::move(entries)) {
+    , m_theme(&theme) {
     setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    setEntries(std::move(entries));
+}
+
+void Legend::setEntries(std::vector<Entry> entries) {
+    m_entries = std::move(entries);
     QStringList words;
     for (const Entry& entry : m_entries)
         words += entry.text;
     setToolTip(words.join(QStringLiteral(", ")));
+    updateGeometry();
+    update();
 }
 
 void Legend::setTheme(const Theme& theme) {

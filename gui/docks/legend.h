@@ -10,7 +10,8 @@
 
 namespace gd::gui {
 
-// What each colour means, in one line. Where it is too narrow, the last entries are left out.
+// What each colour means, in one line: of those that are there to be seen. Where it is too narrow, the last
+// entries are left out; the tool tip has them all.
 class Legend : public QWidget {
 public:
     struct Entry {
@@ -21,6 +22,8 @@ public:
     Legend(const Theme& theme, std::vector<Entry> entries, QWidget* parent = nullptr);
 
     void setTheme(const Theme& theme);
+    void setEntries(std::vector<Entry> entries);
+    const std::vector<Entry>& entries() const { return m_entries; }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 

@@ -17,8 +17,9 @@ enum class Category : std::uint8_t {
     replay, // a whole replay of a graph
     host, // calls, ranges and steps
     gap, // a replay gap: idle time, drawn hatched
+    memory, // a quantity over time, not work
 };
-inline constexpr int kCategories = 9;
+inline constexpr int kCategories = 10;
 
 // The category of a kernel by its demangled name: words that libraries put into their kernels' names
 // (cuBLAS, CUTLASS, FlashAttention, NCCL). A name without such a word is `compute`.

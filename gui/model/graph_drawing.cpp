@@ -119,6 +119,16 @@ void findCritical(GraphDrawing& drawing, const std::vector<std::size_t>& order) 
         drawing.nodes[node].critical = true;
 }
 
+// As the timeline calls it.
+Result<std::string> processWords(Db& db, std::int64_t process) {
+    GD_TRY_ASSIGN(auto row, db.prepare("SELECT pid, rank FROM process WHERE process_id = ?"));
+    row.bind(1, process);
+    GD_TRY_ASSIGN(const bool found, row.step());
+    const std::int64_t pid = found ? row.int64(0) : process;
+    return found && !row.isNull(1) ? Words::fill(Words::tr("rank %1, process %2"), row.int64(1), pid)
+                                   : Words::fill(Words::tr("process %1"), pid);
+}
+
 } // namespace
 
 std::int64_t GraphDrawing::totalNs() const {
@@ -275,7 +285,8 @@ Result<GraphDrawing> readGraphOf(Db& db, const std::string& table, std::int64_t 
         addNote(out, Words::fill(Words::tr("times of nodes are left out: the trace is too large")));
     if (const auto at = index.find(nodeId); at != index.end())
         out.selected = at->second;
-    out.title = Words::fill(Words::tr("graph %1 of process %2: %3 nodes, %4 edges"), out.graph, out.process,
+    GD_TRY_ASSIGN(const std::string process, processWords(db, out.process));
+    out.title = Words::fill(Words::tr("graph %1 of %2: %3 nodes, %4 edges"), out.graph, process,
         out.nodes.size(), out.edges.size());
     if (out.nodes.size() > kGroupedFrom) {
         groupRuns(out);

@@ -160,7 +160,7 @@ std::size_t Lane::nextAtLeast(std::size_t from, std::size_t to, std::int64_t dur
 std::size_t Lane::bytes() const {
     std::size_t out = m_heads.capacity() * sizeof(Head) + m_blocks.capacity() * sizeof(Block)
         + m_wide.capacity() * sizeof(WideBlock)
-        + (m_names.capacity() + m_rows.capacity()) * sizeof(std::uint32_t);
+        + (m_names.capacity() + m_rows.capacity()) * sizeof(std::uint32_t) + m_counts.bytes();
     for (const auto& level : m_maxima)
         out += level.capacity() * sizeof(Longest);
     return out;
@@ -196,6 +196,7 @@ public:
         m_lane->m_maxima.push_back(std::move(m_level));
         while (m_lane->m_maxima.back().size() > 1)
             m_lane->m_maxima.push_back(above(m_lane->m_maxima.back()));
+        m_lane->m_counts = NameCounts(m_lane->m_names);
         return std::move(m_lane);
     }
 

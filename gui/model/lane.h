@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gui/model/name_counts.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -62,6 +64,16 @@ public:
     std::size_t longest(std::size_t from, std::size_t to) const;
     // First event of [from, to) with at least this duration; `to`: none.
     std::size_t nextAtLeast(std::size_t from, std::size_t to, std::int64_t durNs) const;
+    // How many of [from, to) have a wanted name; the first and the last of them (`to`: none).
+    std::size_t countNamed(const WantedNames& wanted, std::size_t from, std::size_t to) const {
+        return m_counts.count(m_names, wanted, from, to);
+    }
+    std::size_t nextNamed(const WantedNames& wanted, std::size_t from, std::size_t to) const {
+        return m_counts.next(m_names, wanted, from, to);
+    }
+    std::size_t lastNamed(const WantedNames& wanted, std::size_t from, std::size_t to) const {
+        return m_counts.last(m_names, wanted, from, to);
+    }
     // Soon the times of the last of so many blocks, or the name of an event, are asked for.
     void expectBlock(std::size_t blocks) const {
         const Block* const block = m_blocks.data() + (blocks == 0 ? 0 : blocks - 1);
@@ -116,6 +128,7 @@ private:
     std::vector<Block> m_blocks;
     std::vector<WideBlock> m_wide;
     std::vector<std::uint32_t> m_names;
+    NameCounts m_counts; // of m_names
     std::vector<std::uint32_t> m_rows;
     // The longest event of each block: level 0 of kBlock events, each further level of 4 blocks.
     std::vector<std::vector<Longest>> m_maxima;

@@ -16,8 +16,9 @@ namespace gd::gui {
 std::vector<bool> namesWith(const NameTable& names, const std::string& text);
 
 // The first event with a marked name that starts after `from` (direction 1), or the last that starts before
-// it (direction -1); at equal starts rows are in the order given. Goes round at the end. For a worker: looks
-// at every event in the worst case.
+// it (direction -1); at equal starts rows are in the order given. Without `from` it starts at fromNs, whose
+// own events count as after it (direction -1: before it). Goes round at the end. For a worker: looks at every
+// event where a lane has too many names to count them beforehand, see NameCounts.
 struct SearchResult {
     EventKey hit; // none: no event has such a name
     std::int64_t count = 0; // of all rows

@@ -18,6 +18,15 @@ namespace {
 constexpr std::chrono::seconds kFlowLimit{2};
 constexpr std::chrono::seconds kMovedLimit{5};
 
+void addCategories(const TrackRow& row, const NameTable& names, ShownCategories& shown) {
+    if (row.curve)
+        shown.set(static_cast<std::size_t>(Category::memory));
+    for (const auto& lane : row.lanes) {
+        for (std::size_t i = 0; i < lane->size(); ++i)
+            shown.set(static_cast<std::size_t>(names[lane->name(i)].category));
+    }
+}
+
 } // namespace
 
 struct TraceSession::Work {
@@ -116,16 +125,19 @@ void TraceSession::load(const std::vector<std::string>& paths) {
         return refuse(info.error());
     Db& db = m_work->trace->db();
     post([this, copy = *info] { emit opened(copy); });
-    TrackLoad tracks{db, *info, *m_names,
-        [this](RowPtr row) { post([this, row = std::move(row)] { emit rowLoaded(row); }); }, m_stop,
-        m_work->trace->path().string(), {}, {}, {}};
+    ShownCategories shown;
+    const auto deliver = [this, &shown](RowPtr row) {
+        addCategories(*row, *m_names, shown);
+        post([this, row = std::move(row)] { emit rowLoaded(row); });
+    };
+    TrackLoad tracks{db, *info, *m_names, deliver, m_stop, m_work->trace->path().string(), {}, {}, {}};
     loadTracks(tracks);
     m_work->matches = tracks.matches;
     for (const std::string& note : tracks.notes)
         post([this, text = QString::fromStdString(note)] { emit noted(text); });
     for (const std::string& remark : tracks.remarks)
         post([this, text = QString::fromStdString(remark)] { emit remarked(text); });
-    post([this] { emit tracksLoaded(); });
+    post([this, shown] { emit tracksLoaded(shown); });
     listSteps(db);
     if (!m_stop && m_findings)
         judge(path);

@@ -19,6 +19,7 @@
 #include <QStringList>
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +28,9 @@
 #include <vector>
 
 namespace gd::gui {
+
+// Which categories occur, by their numbers.
+using ShownCategories = std::bitset<kCategories>;
 
 // What the analyzer says of a trace, with the times of the rows that it names and the rules' files as texts.
 struct Judgement {
@@ -78,7 +82,7 @@ signals:
     void importing(int percent); // a spool, before it can be opened
     void opened(const gd::gui::TraceInfo& info);
     void rowLoaded(const gd::gui::RowPtr& row);
-    void tracksLoaded(); // no more rows
+    void tracksLoaded(const gd::gui::ShownCategories& shown); // no more rows
     void reportReady(const gd::gui::ReportPtr& report);
     // Steps that several ranks have, ascending; without any `reason` says why.
     void stepsToCompare(const std::vector<qint64>& steps, const QString& reason);

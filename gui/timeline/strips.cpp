@@ -103,8 +103,8 @@ QImage drawCurve(const StepCurve& curve, const Theme& theme, const TimeScale& sc
     QImage image(std::max(1, width), std::max(1, height), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     const double full = static_cast<double>(std::max<std::int64_t>(1, curve.maximum()));
-    const QRgb solid = theme.bar(Category::attention).rgb();
-    const QRgb swing = blend(theme.background, theme.bar(Category::attention), 0.45);
+    const QRgb solid = theme.bar(Category::memory).rgb();
+    const QRgb swing = blend(theme.background, theme.bar(Category::memory), 0.45);
     const auto ranges = curve.ranges(scale, width);
     const auto level = [&](std::int64_t value) {
         const double share = std::clamp(static_cast<double>(value) / full, 0.0, 1.0);

@@ -43,6 +43,7 @@ constexpr Bar kBars[] = {
     {Category::replay, 0xffe69f00, 0xfff0ad1e},
     {Category::host, 0xffa9b1bd, 0xff7e8898},
     {Category::gap, 0xffb3001b, 0xffff6b6b},
+    {Category::memory, 0xff6d8296, 0xff6f8fae},
 };
 
 Theme build(bool dark) {

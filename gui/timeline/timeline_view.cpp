@@ -345,6 +345,8 @@ void TimelineView::firstRow() {
 }
 
 void TimelineView::centreSelection() {
+    if (!m_selected && m_area)
+        showInterval(m_area->first, m_area->second, 0.1);
     if (!m_selected)
         return;
     const std::int64_t middle = m_selected.startNs() + (m_selected.endNs() - m_selected.startNs()) / 2;

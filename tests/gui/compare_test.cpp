@@ -7,6 +7,7 @@
 
 #include <QAbstractItemModelTester>
 #include <QAccessible>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -367,6 +368,23 @@ TEST_F(Compared, TwoTimelinesMoveTogetherStepByStep) {
     const auto* gaps = window.model().comparison()->find("gaps", "", "before replays, a step");
     ASSERT_NE(gaps, nullptr);
     EXPECT_EQ(gaps->change, gd::report::Change::worse) << gaps->reason;
+}
+
+// A sentence is not cut off beside columns that are empty in its line.
+TEST_F(Compared, NotesTakeTheWholeWidth) {
+    CompareWindow window(&Theme::light());
+    open(window, files.fixture("h200-trace-sync-healthy"), files.fixture("h200-trace-sync-broken"));
+    ASSERT_EQ(window.failure().toStdString(), "");
+    const QTreeView* const table = window.table();
+    for (const bool only : {false, true}) {
+        window.findChild<QCheckBox*>()->setChecked(only);
+        const QModelIndex notes = window.model().index(0, 0, {});
+        ASSERT_GT(window.model().rowCount(notes), 0);
+        EXPECT_TRUE(table->isFirstColumnSpanned(0, notes));
+        const QModelIndex figures = window.model().index(1, 0, {});
+        ASSERT_GT(window.model().rowCount(figures), 0);
+        EXPECT_FALSE(table->isFirstColumnSpanned(0, figures));
+    }
 }
 
 TEST_F(Compared, WhatCannotBeComparedIsSaid) {

@@ -171,6 +171,21 @@ TEST_F(FindingsPanel, RanksStandBesideWhatSeveralOfThemHave) {
     EXPECT_EQ(dock.model().index(0, FindingsModel::ranks, {}).data().toString(), QStringLiteral("–"));
 }
 
+// Two ranks have the same finding each for itself: only the column tells them apart.
+TEST_F(Window, RanksStandBesideFindingsOfOneRankEach) {
+    open("h200-nccl-late");
+    const FindingsModel& model = window.findings()->model();
+    ASSERT_EQ(model.findingCount(), 2);
+    EXPECT_FALSE(window.findings()->view()->isColumnHidden(FindingsModel::ranks));
+    std::set<std::string> ranks;
+    for (int i = 0; i < 2; ++i)
+        ranks.insert(model.index(i, FindingsModel::ranks, {}).data().toString().toStdString());
+    EXPECT_EQ(ranks, (std::set<std::string>{"0", "1"}));
+    open("h200-item-deep"); // one process: nothing to tell apart
+    ASSERT_GT(model.findingCount(), 0);
+    EXPECT_TRUE(window.findings()->view()->isColumnHidden(FindingsModel::ranks));
+}
+
 TEST_F(Window, FindingsAreFilteredByKeys) {
     open("h200-trace-sync-broken");
     const int all = window.findings()->model().findingCount();

@@ -2,6 +2,7 @@
 // Panels: empty ones say what to do, what the user arranged is there the next time, and their models stay
 // sound while traces come and go.
 #include "gui/app/compare_window.h"
+#include "gui/docks/legend.h"
 #include "tests/gui/window_fixture.h"
 
 #include <QAbstractItemModelTester>
@@ -94,6 +95,83 @@ TEST_F(Panels, EmptyOnesSayWhatToDo) {
     QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("no name is like this"));
     EXPECT_TRUE(QTest::qWaitFor(
         [&] { return said(window.hits()).find("No event has “no name is like this”") == 0; }, 60'000));
+}
+
+// Where there is no room for all, colours of what is not in the trace would push out those that are.
+TEST_F(Panels, TheLegendNamesWhatTheTraceShows) {
+    auto* const legend = window.findChild<Legend*>(QStringLiteral("legend"));
+    ASSERT_NE(legend, nullptr);
+    const auto words = [legend] {
+        std::vector<std::string> out;
+        for (const Legend::Entry& entry : legend->entries())
+            out.push_back(entry.text.toStdString());
+        return out;
+    };
+    EXPECT_THAT(words(), testing::IsSupersetOf({"GEMM", "NCCL", "memory"})); // no trace yet: all
+    open("h200-trace-sync-broken");
+    EXPECT_THAT(
+        words(), testing::ElementsAre("GEMM", "other kernels", "replay", "idle gap", "host", "memory"));
+    open("h200-trace-nccl-pair");
+    EXPECT_THAT(words(), testing::IsSupersetOf({"NCCL", "waits in it"}));
+    openPath(QString::fromStdString(files.path("missing.gdt")));
+    EXPECT_THAT(words(), testing::Contains("attention"));
+}
+
+// An edge that passes other layers would seem to end at a node that hides a part of it.
+TEST_F(Panels, NoEdgeOfAGraphRunsBehindANodeThatItOnlyPasses) {
+    open("h200-trace-nccl-pair");
+    RowPtr replays;
+    for (const RowPtr& row : view->layout().rows()) {
+        if (row->kind == RowKind::replay && row->measured)
+            replays = row;
+    }
+    ASSERT_TRUE(replays);
+    view->selectEvent({replays, 0, 0});
+    key(Qt::Key_G);
+    GraphView* const graph = window.graph()->view();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return graph->graph() != nullptr; }, 60'000));
+    const GraphDrawing& drawing = *graph->graph();
+    int passing = 0;
+    for (const auto& [from, to] : drawing.edges) {
+        passing += drawing.nodes[to].layer > drawing.nodes[from].layer + 1 ? 1 : 0;
+        const QPainterPath path = graph->pathOf(from, to);
+        EXPECT_EQ(path.currentPosition().toPoint().y(), graph->nodeRect(to).center().y());
+        for (int percent = 0; percent <= 100; ++percent) {
+            const QPoint point = path.pointAtPercent(percent / 100.0).toPoint();
+            EXPECT_TRUE(graph->rect().contains(point));
+            for (std::size_t node = 0; node < drawing.nodes.size(); ++node) {
+                if (node != from && node != to) {
+                    ASSERT_FALSE(graph->nodeRect(node).contains(point)) << from << " " << to << " " << node;
+                }
+            }
+        }
+    }
+    EXPECT_GT(passing, 0);
+    // The room around the drawing looks like its ground.
+    QWidget* const room = graph->parentWidget();
+    room->resize(graph->width() + 50, graph->height() + 50);
+    const QImage image = room->grab().toImage();
+    EXPECT_EQ(image.pixelColor(image.width() - 5, image.height() - 5), Theme::light().background);
+    // Whose graph it is, in the words of the timeline.
+    const std::string heading = view->layout().heading(replays->process).toStdString();
+    EXPECT_THAT(said(window.graph()), HasSubstr("of " + heading + ": 14 nodes, 17 edges"));
+}
+
+// Memory is no kind of work, and must not look like one.
+TEST_F(Panels, MemoryHasAColourOfItsOwn) {
+    for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+        for (int c = 0; c < kCategories; ++c) {
+            if (const auto category = static_cast<Category>(c); category != Category::memory) {
+                EXPECT_NE(theme->bar(category), theme->bar(Category::memory));
+            }
+        }
+    }
+    open("h200-trace-sync-broken");
+    const QImage image = view->viewport()->grab().toImage();
+    int found = 0;
+    for (int x = view->plotLeft(); x < image.width(); ++x)
+        found += image.pixelColor(x, yOf(RowKind::memory)) == Theme::light().bar(Category::memory) ? 1 : 0;
+    EXPECT_GT(found, 0);
 }
 
 TEST_F(Panels, EveryTextOfTheDetailsIsWhole) {

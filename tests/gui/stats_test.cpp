@@ -149,3 +149,77 @@ TEST(Search, WalksEveryHitInOrderOfTimeBothWaysAndGoesRound) {
         EXPECT_EQ(namesWith(world.names, ""), std::vector<bool>(world.names.size()));
     }
 }
+
+namespace {
+
+// A row of two lanes with many more events than are looked at one by one; every fourth part of it has a name
+// an event.
+RowPtr longRow(World& world, std::mt19937& random, std::size_t events) {
+    TrackRow row;
+    row.kind = RowKind::stream;
+    LaneBuilder builder;
+    std::int64_t t = static_cast<std::int64_t>(random() % 100);
+    std::vector<std::uint32_t> ids;
+    for (int i = 0; i < 40; ++i)
+        ids.push_back(world.names.intern("name" + std::to_string(i), Category::compute));
+    for (std::size_t i = 0; i < events; ++i) {
+        const bool isRare = i / 16384 % 4 == 3;
+        const std::uint32_t name = isRare ? world.names.intern("rare" + std::to_string(i), Category::compute)
+                                          : ids[random() % (i / 16384 % 2 == 0 ? 40 : 20)];
+        builder.add({t, static_cast<std::int64_t>(random() % 40), name, static_cast<std::uint32_t>(i)});
+        t += static_cast<std::int64_t>(random() % 40); // often none: equal starts
+    }
+    row.lanes = std::move(builder).build().lanes;
+    return std::make_shared<const TrackRow>(std::move(row));
+}
+
+} // namespace
+
+TEST(Search, AgreesWithBruteForceInLongRows) {
+    std::mt19937 random(33);
+    World world;
+    for (const std::size_t events : {3000U, 90'000U, 200'000U})
+        world.rows.push_back(longRow(world, random, events));
+    for (const char* text : {"name7", "name35", "rare5", "rare", "name"}) {
+        const auto marked = namesWith(world.names, text);
+        std::vector<std::tuple<std::int64_t, std::size_t, std::size_t, std::size_t>> hits;
+        for (std::size_t r = 0; r < world.rows.size(); ++r) {
+            for (std::size_t l = 0; l < world.rows[r]->lanes.size(); ++l) {
+                const Lane& lane = *world.rows[r]->lanes[l];
+                for (std::size_t i = 0; i < lane.size(); ++i) {
+                    if (marked[lane.name(i)])
+                        hits.emplace_back(lane.start(i), r, l, i);
+                }
+            }
+        }
+        std::sort(hits.begin(), hits.end());
+        ASSERT_FALSE(hits.empty());
+        const auto keyOf = [&](std::size_t place) {
+            const auto& [start, r, l, i] = hits[place];
+            return EventKey{world.rows[r], l, i};
+        };
+        for (int probe = 0; probe < 40; ++probe) {
+            const std::size_t place = random() % hits.size();
+            const int direction = probe % 2 == 0 ? 1 : -1;
+            // From a hit, and from its time: all that start then are ahead.
+            const auto step = searchEvents(world.rows, marked, keyOf(place), 0, direction, kGo);
+            const std::size_t next
+                = (place + hits.size() + (direction > 0 ? 1 : hits.size() - 1)) % hits.size();
+            ASSERT_EQ(step.count, static_cast<std::int64_t>(hits.size()));
+            ASSERT_EQ(step.hit, keyOf(next)) << text;
+            ASSERT_EQ(step.position, static_cast<std::int64_t>(next) + 1);
+            const std::int64_t time = std::get<0>(hits[place]);
+            const auto jump = searchEvents(world.rows, marked, {}, time, direction, kGo);
+            std::size_t there = place;
+            if (direction > 0) {
+                while (there > 0 && std::get<0>(hits[there - 1]) == time)
+                    --there;
+            } else {
+                while (there + 1 < hits.size() && std::get<0>(hits[there + 1]) == time)
+                    ++there;
+            }
+            ASSERT_EQ(jump.hit, keyOf(there)) << text;
+            ASSERT_EQ(jump.position, static_cast<std::int64_t>(there) + 1);
+        }
+    }
+}

@@ -543,8 +543,8 @@
         <translation>回到上一个视图</translation>
     </message>
     <message>
-        <source>Centre the selection; again: fit it</source>
-        <translation>选中项居中；再按一次：缩放到选中项</translation>
+        <source>Centre the selection, again: fit it; without one: fit the area</source>
+        <translation>选中项居中，再按一次：缩放到选中项；未选中时：缩放到所选区域</translation>
     </message>
     <message>
         <source>Move smoothly</source>
@@ -865,6 +865,10 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
     <message>
         <source>idle gap</source>
         <translation>空闲间隙</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>显存</translation>
     </message>
     <message>
         <source>host</source>
@@ -1333,8 +1337,16 @@ The job never used a runtime that GraphDoctor follows, or recording was off. gra
         <translation>跟踪过大，未计算节点时间</translation>
     </message>
     <message>
-        <source>graph %1 of process %2: %3 nodes, %4 edges</source>
-        <translation>进程 %2 的图 %1：%3 个节点，%4 条边</translation>
+        <source>graph %1 of %2: %3 nodes, %4 edges</source>
+        <translation>%2 的图 %1：%3 个节点，%4 条边</translation>
+    </message>
+    <message>
+        <source>rank %1, process %2</source>
+        <translation>rank %1，进程 %2</translation>
+    </message>
+    <message>
+        <source>process %1</source>
+        <translation>进程 %1</translation>
     </message>
     <message>
         <source>idle: host waits for the device</source>
