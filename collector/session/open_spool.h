@@ -18,8 +18,8 @@ const raw::ControlPage* mapControlPage(const char* spool) noexcept;
 
 /// The level wanted at the start: the page's, else GRAPHDOCTOR_LEVEL, else standard.
 raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept;
-/// The highest level that is asked for without somebody changing the run's: also while `ctl stop` is in force.
-/// Before this process has opened its spool; standard without a spool.
+/// The highest level that is asked for without somebody changing the run's: also while `ctl stop` is in
+/// force. Before this process has opened its spool; standard without a spool.
 raw::RecordingLevel levelOfRun() noexcept;
 /// What is in force when `wanted` is asked for: less outside the window, unless `ctl` decided. `anyRange`:
 /// see RecordingWindow::holds.
