@@ -83,8 +83,19 @@ bool isStepName(const std::string& name) {
         && name.find_first_not_of("0123456789", kStart.size()) == std::string::npos;
 }
 
+// Opens a regular file to be read: a pipe would be waited for.
+std::FILE* openRegular(const std::string& path) {
+    std::error_code failure;
+    const fs::file_status status = fs::status(path, failure);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+        errno = fs::is_directory(status) ? EISDIR : EINVAL;
+        return nullptr;
+    }
+    return std::fopen(path.c_str(), "rb");
+}
+
 std::string readText(const std::string& path) {
-    const TextFile file(std::fopen(path.c_str(), "r"));
+    const TextFile file(openRegular(path));
     char text[256] = {};
     if (file != nullptr) {
         text[std::fread(text, 1, sizeof(text) - 1, file.get())] = '\0';
@@ -150,7 +161,7 @@ bool Checkpoint::write(
             && std::fwrite(part.data, 1, part.bytes, file.get()) == part.bytes;
     }
     written = written && std::fwrite(&hash, sizeof(hash), 1, file.get()) == 1 && std::fflush(file.get()) == 0
-        && ::fsync(::fileno(file.get())) == 0;
+        && ::fsync(::fileno(file.get())) == 0 && flush(target);
     return written || failed(errno);
 }
 
@@ -241,9 +252,10 @@ Checkpoint::File Checkpoint::open(
         named += ".old"; // the program ended while it put a newer one in its place
     }
     path = rankFile(named, m_header.rank);
-    File file(std::fopen(path.c_str(), "rb"));
+    File file(openRegular(path));
     if (file == nullptr) {
-        return wrong(std::string("cannot be read: ") + std::strerror(errno));
+        return wrong(std::string("cannot be read: ")
+            + (errno == EINVAL ? "it is a pipe or a device" : std::strerror(errno)));
     }
     if (std::fread(&header, sizeof(header), 1, file.get()) != 1 || header.magic != kMagic) {
         return wrong("is no checkpoint of this program");
@@ -254,6 +266,17 @@ Checkpoint::File Checkpoint::open(
     }
     if (const std::string difference = mismatch(header); !difference.empty()) {
         return wrong(difference);
+    }
+    if (header.rank != m_header.rank) {
+        return wrong("was written by rank " + std::to_string(header.rank));
+    }
+    // Files of two checkpoints may have come into one folder.
+    Header first;
+    const File ofFirst(openRegular(rankFile(named, 0)));
+    if (ofFirst != nullptr && std::fread(&first, sizeof(first), 1, ofFirst.get()) == 1
+        && first.magic == kMagic && first.step != header.step) {
+        return wrong("is of step " + std::to_string(header.step) + ", that of rank 0 of step "
+            + std::to_string(first.step));
     }
     return file;
 }
