@@ -101,6 +101,9 @@ class TorchHook(unittest.TestCase):
         self.assertIsNotNone(self.finding(), self.outcome())
         self.assert_free_is_between_launches()
 
+    def test_no_thread_of_ours_is_left_when_the_interpreter_goes_away(self):
+        self.assertEqual(self.run_job("threads"), (0, "no thread\n"))
+
     def test_a_block_that_stays_is_clean(self):
         self.assertEqual(self.run_job("healthy"), (0, ""))
         self.assertIsNone(self.finding())

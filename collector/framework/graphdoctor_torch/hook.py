@@ -35,6 +35,7 @@ STEP_WAIT_S = 30.0  # and so long for the end of a step, where it is the first a
 PERIOD_S = 10.0
 COST_SHARE = 100  # a snapshot that took t is followed by at least COST_SHARE * t without one
 LONGEST_AT_EXIT_S = 0.4
+LONGEST_WAIT_S = 10.0  # for our own thread, at the end
 CLOCK_ERROR_NS = 1000000  # times that may be further off do not tell before which replay a block was freed
 
 
@@ -46,6 +47,8 @@ class Hook:
         self.table = table
         self.history = History(torch)
         self.lock = _thread.allocate_lock()
+        self.stays = _thread.allocate_lock()  # until our thread is to end
+        self.runs = _thread.allocate_lock()  # until it has
         self.pid = os.getpid()
         self.mode = "off"  # stacks, plain, off, theirs
         self.started = self.over = False
@@ -199,14 +202,16 @@ class Hook:
         self.say(ABSENT, 0, "PyTorch's caching allocator cannot be followed: " + text[:300])
 
     def loop(self):
-        while not self.over and os.getpid() == self.pid:
-            time.sleep(POLL_S)
-            with self.lock:
-                if not self.over:
-                    try:
-                        self.poll()
-                    except Exception as error:
-                        self.give_up(error)
+        try:
+            while not self.over and not self.stays.acquire(timeout=POLL_S):
+                with self.lock:
+                    if not self.over:
+                        try:
+                            self.poll()
+                        except Exception as error:
+                            self.give_up(error)
+        finally:
+            self.runs.release()
 
     # What the job does
 
@@ -222,6 +227,8 @@ class Hook:
             with self.lock:
                 if self.mode != "theirs":
                     self.switch(self.wanted_mode(self.begun))
+            self.stays.acquire()
+            self.runs.acquire()
             _thread.start_new_thread(self.loop, ())
             atexit.register(self.finish)
         except Exception as error:
@@ -245,22 +252,32 @@ class Hook:
                 self.give_up(error)
 
     def finish(self):
-        """At the end of the interpreter. The lock is kept: our thread must be in no call of PyTorch's while the
-        interpreter goes away under it."""
-        if self.over or os.getpid() != self.pid or not self.lock.acquire(timeout=10):
+        """At the end of the interpreter: a thread that still waits for it while it goes away is ended by force, through
+        whatever the thread is in."""
+        if os.getpid() != self.pid:
             return
+        free = self.lock.acquire(timeout=LONGEST_WAIT_S)
         try:
-            self.over = True
-            if self.mode not in ENTRIES:
-                return
-            self.read_status(seconds())
-            changed = (self.status.execs, self.status.replays) != (self.told_execs, self.told_replays)
-            dear = self.last_cost > LONGEST_AT_EXIT_S and self.told_execs == self.status.execs
-            if self.status.execs and changed and not dear:
-                self.look("off")
-            self.history.end()
+            if free:
+                self.last_look()
         except Exception as error:
             self.give_up(error)
+        self.over = True
+        self.stays.release()
+        if free:
+            self.lock.release()
+            if self.runs.acquire(timeout=LONGEST_WAIT_S):
+                time.sleep(0.001)  # its last instructions
+
+    def last_look(self):
+        if self.over or self.mode not in ENTRIES:
+            return
+        self.read_status(seconds())
+        changed = (self.status.execs, self.status.replays) != (self.told_execs, self.told_replays)
+        dear = self.last_cost > LONGEST_AT_EXIT_S and self.told_execs == self.status.execs
+        if self.status.execs and changed and not dear:
+            self.look("off")
+        self.history.end()
 
 
 def follow_allocator(torch, table, loading=()):

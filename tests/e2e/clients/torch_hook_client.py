@@ -2,7 +2,7 @@
 """A job for GraphDoctor's PyTorch hook that runs without a GPU: the stand-in for torch gives blocks of a caching
 allocator, and the graph whose node points into one is reported through the tool interface.
 
-usage: torch_hook_client.py freed|forward|back|snapshots|healthy|exit|kill|late|busy|overflow|own|plain
+usage: torch_hook_client.py freed|forward|back|snapshots|healthy|exit|kill|late|busy|overflow|own|threads|plain
   freed     the block is freed and handed out again before the last launches
   forward, back  as freed, and the system's clock is set on by two seconds, or back by a quarter of what has passed, before that
   snapshots as freed, with a snapshot of its own between the launches
@@ -14,6 +14,7 @@ usage: torch_hook_client.py freed|forward|back|snapshots|healthy|exit|kill|late|
             comes in
   overflow  as healthy, with more allocations than the history holds
   own       records and reads a memory history of its own
+  threads   as healthy, and waits until no thread is left at the end of the interpreter
   plain     prints what the interpreter looks like
 """
 import ctypes
@@ -240,5 +241,18 @@ def describe():
     print(threading.active_count())
 
 
+def threads():
+    import _thread
+    import atexit
+
+    def wait():
+        while _thread._count():
+            time.sleep(0.001)
+        print("no thread")
+
+    atexit.register(wait)  # before what registers itself later, which thus comes earlier
+    job("healthy")
+
+
 if __name__ == "__main__":
-    {"own": own_history, "plain": describe}.get(sys.argv[1], lambda: job(sys.argv[1]))()
+    {"own": own_history, "plain": describe, "threads": threads}.get(sys.argv[1], lambda: job(sys.argv[1]))()
