@@ -3,6 +3,7 @@
 
 #include "analyzer/facts/device_wait.h"
 #include "analyzer/facts/graph_access.h"
+#include "analyzer/facts/stream_order.h"
 
 #include <algorithm>
 #include <map>
@@ -34,6 +35,7 @@ struct Found {
     std::uint64_t address = 0;
     std::int64_t addresses = 0;
     bool isWritten = false;
+    bool isSure = true; // false: whether anything ordered them was not recorded
     std::set<std::int32_t> steps;
     const Replay* begin = nullptr;
     const Replay* end = nullptr;
@@ -242,8 +244,8 @@ private:
         Found& found = m_found[{
             what, between.exec->execId, first.exec->execId, second == nullptr ? 0 : second->exec->execId}];
         if (found.between == nullptr)
-            found
-                = {what, &between, &first, second, address, 1, writes(between, address), {}, &begin, &begin};
+            found = {what, &between, &first, second, address, 1, writes(between, address), true, {}, &begin,
+                &begin};
         return found;
     }
 
@@ -264,7 +266,7 @@ private:
             for (const Replay* other : open) {
                 if (other->deviceId == replay->deviceId && other->execId != replay->execId
                     && !sameStream(*other, *replay))
-                    noteOverlap(*other, *replay);
+                    judgeOverlap(*other, *replay);
             }
             open.push_back(replay);
         }
@@ -275,7 +277,7 @@ private:
         return a.streamId != 0 && a.streamId == b.streamId;
     }
 
-    void noteOverlap(const Replay& a, const Replay& b) {
+    void judgeOverlap(const Replay& a, const Replay& b) {
         const User* first = &m_users.at(a.execId);
         const User* second = &m_users.at(b.execId);
         std::optional<std::uint64_t> address = writtenInCommon(*first, *second);
@@ -283,12 +285,31 @@ private:
             std::swap(first, second);
             address = writtenInCommon(*first, *second);
         }
-        if (!address)
+        // What waits for the other's event does not run beside it, whatever the times say.
+        if (!address || order().isBefore(a, b) || order().isBefore(b, a))
             return;
+        const auto [from, to] = std::minmax(a.launchStartNs, b.launchStartNs);
+        const bool isSure = m_process.complete("callbacks", from, to + 1) && !usesEvents(*first->graph)
+            && !usesEvents(*second->graph);
         Found& found = foundFor(What::overlap, *first, *second, nullptr, b, *address);
         found.isWritten = true;
+        found.isSure = found.steps.empty() ? isSure : found.isSure || isSure;
         found.steps.insert(b.step);
         found.end = &b;
+    }
+
+    const StreamOrder& order() {
+        if (!m_order)
+            m_order.emplace(m_process);
+        return *m_order;
+    }
+
+    // Nodes that wait for an event or record one: which one is not recorded.
+    bool usesEvents(const Graph& graph) const {
+        return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](std::int32_t index) {
+            const std::string& type = m_process.nodes[static_cast<std::size_t>(index)].type;
+            return type == "wait_event" || type == "event_record";
+        });
     }
 
     // What `writer` is known to write and `other` uses.
@@ -310,6 +331,7 @@ private:
     }
 
     const ProcessData& m_process;
+    std::optional<StreamOrder> m_order; // made when the first two overlap
     std::map<std::int64_t, User> m_users;
     std::map<std::vector<std::int64_t>, std::vector<Broken>> m_orders; // by executables in their order
     std::map<std::pair<std::int64_t, std::int64_t>, std::optional<std::uint64_t>> m_common;
@@ -332,7 +354,9 @@ Result<void> write(Statement& insert, const ProcessData& process, const Found& f
         found.begin->launchStartNs, found.end->launchEndNs, process.stepNumberAt(found.begin->launchStartNs),
         orNull(std::int64_t{found.begin->threadId}),
         launched != 0 ? orNull(launched) : orNull(capture->beginStackId),
-        found.isWritten ? "high" : "medium");
+        !found.isSure         ? "low"
+            : found.isWritten ? "high"
+                              : "medium");
 }
 
 } // namespace

@@ -569,7 +569,7 @@ CREATE TABLE pool_conflict (
   step INTEGER, -- step of the first time
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- where the one in between is launched, else captured
-  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium'
+  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium' | 'low' whether something ordered them was not recorded
 ) STRICT;
 
 -- Replays and communication that did not come to an end, or that a device error ended.

@@ -30,7 +30,9 @@ SELECT p.process_id, p.start_ns, p.end_ns, p.step, p.thread_id, p.stack_id,
   'executable that should have followed' AS ev3_label,
   p.second_exec_id AS ev3_value,
   'addresses that they share' AS ev4_label, p.addresses AS ev4_value,
-  'steps' AS ev5_label, p.steps AS ev5_value
+  'steps' AS ev5_label, p.steps AS ev5_value,
+  'waits for events between their streams' AS ev6_label,
+  CASE p.confidence WHEN 'low' THEN 'not recorded' END AS ev6_value
 FROM pool_conflict AS p
 WHERE p.steps >= :steps_min AND p.what <> 'again'
   AND p.exec_id = (SELECT q.exec_id FROM pool_conflict AS q
@@ -69,3 +71,10 @@ INSERT INTO pool_conflict (process_id, what, exec_id, graph_name, first_exec_id,
   second_name, addresses, address, steps, start_ns, end_ns, confidence)
 VALUES (1, 'order', 6, 'forward 1', 5, 'forward 0', 7, 'backward 0', 12, 4096, 2, 100, 900, 'high');
 -- expect: none
+-- test: not sure where the waits between streams were not recorded
+INSERT INTO pool_conflict (process_id, what, exec_id, graph_name, first_exec_id, first_name, addresses, address,
+  steps, start_ns, end_ns, confidence)
+VALUES (1, 'overlap', 9, 'side', 5, 'forward 0', 1, 8192, 4, 200, 900, 'low'),
+  (2, 'overlap', 9, 'side', 5, 'forward 0', 1, 8192, 4, 200, 900, 'high');
+-- expect: side ran at the same time as forward 0 in 4 steps: they share memory at 0x2000 | process_id=1 confidence=low ev6_value='not recorded'
+-- expect: side ran at the same time as forward 0 in 4 steps: they share memory at 0x2000 | process_id=2 confidence=high ev6_value=null

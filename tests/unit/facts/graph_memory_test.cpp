@@ -240,17 +240,113 @@ TEST_F(PoolConflictTest, AForwardPassThatIsComputedAgainIsFine) {
     EXPECT_EQ(found(), "none");
 }
 
-TEST_F(PoolConflictTest, AtTheSameTime) {
-    graphs({{1, 2}, {2}});
-    const std::int64_t fill = trace.node({.graph = 1, .capture = 1, .createdNs = 110, .type = "memset"});
-    trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
-    addSteps(trace, 8, 10 * kMs);
-    for (int i = 0; i < 8; ++i) {
-        const std::int64_t at = (i + 1) * 10 * kMs;
-        trace.replay(1, at, at + 10, at + 20, at + 900 * kUs);
-        trace.replay(2, at + 10, at + 20, at + 500 * kUs, at + kMs, {.stream = 9});
+// Two graphs whose replays overlap on streams 7 and 9; the first one writes what the second one uses.
+// `between` is called for each step with the time between the two launches.
+class OverlapTest : public PoolConflictTest {
+protected:
+    template <class Fn> void overlap(Fn between) {
+        graphs({{1, 2}, {2}});
+        const std::int64_t fill = trace.node({.graph = 1, .capture = 1, .createdNs = 110, .type = "memset"});
+        trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
+        addSteps(trace, 8, 10 * kMs);
+        for (int i = 0; i < 8; ++i) {
+            const std::int64_t at = (i + 1) * 10 * kMs;
+            trace.replay(1, at, at + 10, at + 20, at + 900 * kUs);
+            between(at + 100);
+            trace.replay(2, at + 1000, at + 1010, at + 500 * kUs, at + kMs, {.stream = 9});
+        }
     }
+    void record(std::int64_t stream, std::int64_t event, std::int64_t atNs) {
+        trace.call(1, GD_API_EVENT_RECORD, atNs, atNs + 1, {.stream = stream, .object = event});
+    }
+    void wait(std::int64_t stream, std::int64_t event, std::int64_t atNs, int result = 0) {
+        trace.call(1, GD_API_STREAM_WAIT_EVENT, atNs, atNs + 1,
+            {.stream = stream, .object = event, .result = result});
+    }
+    std::string confidence() { return trace.text("SELECT confidence FROM pool_conflict"); }
+};
+
+TEST_F(OverlapTest, AtTheSameTime) {
+    overlap([](std::int64_t) {});
     EXPECT_EQ(found(), "overlap 1: 2 - x8");
+    EXPECT_EQ(confidence(), "high");
+}
+
+TEST_F(OverlapTest, AStreamThatWaitsForTheOtherDoesNotRunBesideIt) {
+    overlap([&](std::int64_t at) {
+        record(7, 5, at);
+        wait(9, 5, at + 10);
+    });
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(OverlapTest, NorOneThatWaitsForAStreamThatWaits) {
+    overlap([&](std::int64_t at) {
+        record(7, 5, at);
+        wait(8, 5, at + 10);
+        record(8, 6, at + 20);
+        wait(9, 6, at + 30);
+    });
+    EXPECT_EQ(found(), "none");
+}
+
+TEST_F(OverlapTest, AWaitOrdersNothingWhereItWasRefusedOrItsEventWasRecordedBefore) {
+    overlap([&](std::int64_t at) {
+        wait(9, 5, at); // for the replay of the step before
+        record(7, 5, at + 10);
+        wait(9, 5, at + 20, 400);
+        wait(8, 5, at + 30); // another stream
+        wait(9, 99, at + 40); // recorded nowhere
+    });
+    EXPECT_EQ(found(), "overlap 1: 2 - x8");
+    EXPECT_EQ(confidence(), "high");
+}
+
+TEST_F(OverlapTest, AnEventRecordedAgainStandsForItsLastPlace) {
+    overlap([&](std::int64_t at) {
+        record(7, 5, at);
+        record(8, 5, at + 10);
+        wait(9, 5, at + 20);
+    });
+    EXPECT_EQ(found(), "overlap 1: 2 - x8");
+}
+
+TEST_F(OverlapTest, WaitsOfACaptureAreTheGraphs) {
+    overlap([&](std::int64_t at) {
+        record(7, 5, at);
+        wait(9, 5, at + 10);
+    });
+    // Thread 1 captures all the time.
+    trace.sql("UPDATE capture SET end_ns = 1000000000, end_start_ns = 1000000000 WHERE capture_id = 2");
+    EXPECT_EQ(found(), "overlap 1: 2 - x8");
+}
+
+TEST_F(OverlapTest, WithoutTheCallsItIsNotSure) {
+    overlap([](std::int64_t) {});
+    trace.coverage("callbacks", "partial");
+    EXPECT_EQ(found(), "overlap 1: 2 - x8");
+    EXPECT_EQ(confidence(), "low");
+}
+
+TEST_F(OverlapTest, OneTimeThatIsSureIsEnough) {
+    overlap([](std::int64_t) {});
+    trace.coverage("callbacks", "partial", 0, 75 * kMs);
+    trace.sql(
+        "INSERT INTO coverage (process_id, source, from_ns, to_ns, state) VALUES (1, 'callbacks', 75000000, "
+        "1000000000, 'complete')");
+    EXPECT_EQ(found(), "overlap 1: 2 - x8");
+    EXPECT_EQ(confidence(), "high");
+}
+
+TEST_F(OverlapTest, NorIsItWithNodesThatWaitForEvents) {
+    for (const char* type : {"wait_event", "event_record"}) {
+        TraceBuilder fresh;
+        trace = std::move(fresh);
+        overlap([](std::int64_t) {});
+        trace.node({.graph = 2, .capture = 2, .createdNs = 210, .type = type});
+        EXPECT_EQ(found(), "overlap 1: 2 - x8");
+        EXPECT_EQ(confidence(), "low") << type;
+    }
 }
 
 TEST_F(PoolConflictTest, AStreamRunsOneAfterTheOtherWhateverTheTimesSay) {
