@@ -3,7 +3,6 @@
 // a large device copy for kernels that move memory, a large bf16 product for those that multiply matrices.
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/cuda/form.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/fp8.h"
@@ -49,8 +48,6 @@ private:
     // Median time of one launch; several in a row, so that the host's part does not show.
     double seconds(const Launch& launch);
     void memory(const char* name, double bytes, const Launch& launch);
-    // memory() for each form of a kernel, see kernels/cuda/form.h.
-    void forms(const std::string& name, int count, double bytes, const Launch& launch);
     void compute(const char* name, double operations, const Launch& launch);
     void product(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, bool wide);
     void attention(std::int64_t seqLen, std::int64_t batch, std::int64_t heads, std::int64_t headSize,
@@ -126,15 +123,6 @@ void Bench::memory(const char* name, double bytes, const Launch& launch) {
         m_copyRate = bytes / time;
     std::printf("%-34s %9.1f us %8.0f GB/s    %5.1f %% of the copy\n", name, time * 1e6, bytes / time * 1e-9,
         100 * bytes / time / m_copyRate);
-}
-
-void Bench::forms(const std::string& name, int count, double bytes, const Launch& launch) {
-    const int before = kernels::cuda::kernelForm;
-    for (int form = 0; form < count; ++form) {
-        kernels::cuda::kernelForm = form;
-        memory((name + ", form " + std::to_string(form)).c_str(), bytes, launch);
-    }
-    kernels::cuda::kernelForm = before;
 }
 
 void Bench::compute(const char* name, double operations, const Launch& launch) {
@@ -261,8 +249,8 @@ void Bench::eightBits() {
     float* numbers = array<float>(2);
     const auto* inverse = reinterpret_cast<const kernels::Fp8Inverse*>(array<float>(4));
     for (const bool transposed : {false, true}) {
-        forms(transposed ? "to 8 bits, transposed" : "to 8 bits", transposed ? 4 : 1,
-            3.0 * static_cast<double>(rows * in), [=, this](int) {
+        memory(transposed ? "to 8 bits, transposed" : "to 8 bits", 3.0 * static_cast<double>(rows * in),
+            [=, this](int) {
                 return m_stream.launch<kernels::QuantizeFp8<T>>(
                     {}, {x, left, numbers, numbers + 1, rows, in, false, transposed});
             });
@@ -287,11 +275,11 @@ void Bench::norms() {
     float* mean = array<float>(rows);
     float* rstd = array<float>(rows);
     float* sums = array<float>(2 * hidden);
-    forms("layer norm forward", 3, 2 * bytes, [=, this](int) {
+    memory("layer norm forward", 2 * bytes, [=, this](int) {
         return m_stream.launch<kernels::LayerNormForward<T>>(
             {}, {x, gain, gain, out, mean, rstd, rows, hidden, 1e-5F});
     });
-    forms("layer norm backward", 4, 4 * bytes, [=, this](int) {
+    memory("layer norm backward", 4 * bytes, [=, this](int) {
         return m_stream.launch<kernels::LayerNormBackward<T>>(
             {}, {x, gain, mean, rstd, dout, out, sums, sums + hidden, rows, hidden});
     });

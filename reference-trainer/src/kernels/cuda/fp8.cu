@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/form.h"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/fp8.h"
@@ -32,11 +31,11 @@ __device__ inline float larger(float most, float value) {
     return result;
 }
 
-// The largest magnitude of a block of THREADS joins *amax. The bits of numbers without a sign are in their
+// The largest magnitude of a block joins *amax. The bits of numbers without a sign are in their
 // order, and a maximum depends on no order. Updates of one address wait for each other, so a block makes one
 // at most, and none that would change nothing. `known`: what thread 0 found there earlier, if it is above 0.
-template <int THREADS = kThreads> __device__ inline void joinAmax(float most, float* amax, int known = 0) {
-    __shared__ int shared[THREADS / 32];
+__device__ inline void joinAmax(float most, float* amax, int known = 0) {
+    __shared__ int shared[kThreads / 32];
     if (amax == nullptr)
         return;
     int bits = __float_as_int(most);
@@ -47,7 +46,7 @@ template <int THREADS = kThreads> __device__ inline void joinAmax(float most, fl
     __syncthreads();
     if (threadIdx.x != 0)
         return;
-    for (int w = 1; w < THREADS / 32; ++w)
+    for (int w = 1; w < kThreads / 32; ++w)
         bits = max(bits, shared[w]);
     auto* all = reinterpret_cast<int*>(amax);
     if (bits > (known > 0 ? known : *static_cast<volatile int*>(all)))
@@ -105,7 +104,7 @@ __device__ inline int chunkOf(int column, int chunk) {
     return column * kChunks + (chunk ^ (column / 8 % kChunks));
 }
 
-template <class T, bool kGradient, bool kEarly>
+template <class T, bool kGradient>
 __global__ void __launch_bounds__(kThreads) transposeKernel(typename QuantizeFp8<T>::Args g) {
     constexpr int N = 8;
     constexpr int kRowPacks = kTileColumns / N; // of a row of the tile
@@ -125,8 +124,7 @@ __global__ void __launch_bounds__(kThreads) transposeKernel(typename QuantizeFp8
             x[j] = loadPack<T, N>(g.x + row * g.columns + column);
     }
     const float scale = *g.scale;
-    const int known
-        = kEarly && g.amax != nullptr && threadIdx.x == 0 ? *reinterpret_cast<volatile int*>(g.amax) : 0;
+    const int known = g.amax != nullptr && threadIdx.x == 0 ? *reinterpret_cast<volatile int*>(g.amax) : 0;
     float values[4][N];
     float most = 0;
 #pragma unroll
@@ -154,71 +152,6 @@ __global__ void __launch_bounds__(kThreads) transposeKernel(typename QuantizeFp8
                 = tile[chunkOf(i / kChunks, i % kChunks)];
     }
     joinAmax(most, g.amax, known);
-}
-
-// The same with blocks that stay on their multiprocessors and take a tile after the other: the next one is on
-// its way into registers while one is turned, and a block joins the largest magnitude once.
-template <int THREADS> constexpr int kStayingBlocks = 1024 / THREADS; // of a multiprocessor
-
-template <class T, bool kGradient, int THREADS>
-__global__ void __launch_bounds__(THREADS, kStayingBlocks<THREADS>)
-    transposeStaying(typename QuantizeFp8<T>::Args g) {
-    constexpr int N = 8;
-    constexpr int kRowPacks = kTileColumns / N; // of a row of the tile
-    constexpr int kTileRows = THREADS / kRowPacks * 4;
-    constexpr int kChunks = kTileRows / 16;
-    const auto chunkOf
-        = [](int column, int chunk) { return column * kChunks + (chunk ^ (column / 8 % kChunks)); };
-    __shared__ uint4 tile[2][kTileColumns * kChunks];
-    const int pack = static_cast<int>(threadIdx.x) % kRowPacks;
-    const int quad = static_cast<int>(threadIdx.x) / kRowPacks;
-    const int across = static_cast<int>((g.columns + kTileColumns - 1) / kTileColumns);
-    const int tiles = across * static_cast<int>((g.rows + kTileRows - 1) / kTileRows);
-    const int step = static_cast<int>(gridDim.x);
-    const auto fetch = [&](int t, Pack<T, N>(&x)[4]) {
-        const std::int64_t column = t % across * kTileColumns + pack * N;
-        const std::int64_t row = static_cast<std::int64_t>(t / across) * kTileRows + quad * 4;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            x[j] = {};
-            if (t < tiles && row + j < g.rows && column < g.columns)
-                x[j] = loadPack<T, N>(g.x + (row + j) * g.columns + column);
-        }
-    };
-    Pack<T, N> next[4];
-    fetch(static_cast<int>(blockIdx.x), next);
-    const float scale = *g.scale;
-    float most = 0;
-    int turn = 0; // a half of `tile` is written when all have read the other one, thus this one before
-    for (int t = static_cast<int>(blockIdx.x); t < tiles; t += step, turn ^= 1) {
-        auto* words = reinterpret_cast<std::uint32_t*>(tile[turn]);
-        float values[4][N];
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            widenAll(next[j], values[j]);
-        fetch(t + step, next);
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                most = larger(most, values[j][k]);
-            const std::uint32_t low = packedFp8<kGradient>(values[0][k] * scale, values[1][k] * scale);
-            const std::uint32_t high = packedFp8<kGradient>(values[2][k] * scale, values[3][k] * scale);
-            words[chunkOf(pack * N + k, quad / 4) * 4 + quad % 4] = low | high << 16U;
-        }
-        __syncthreads();
-        const std::int64_t firstColumn = t % across * kTileColumns;
-        const std::int64_t firstRow = static_cast<std::int64_t>(t / across) * kTileRows;
-#pragma unroll
-        for (int i = static_cast<int>(threadIdx.x); i < kTileColumns * kChunks; i += THREADS) {
-            const std::int64_t outColumn = firstColumn + i / kChunks;
-            const std::int64_t row = firstRow + i % kChunks * 16;
-            if (outColumn < g.columns && row < g.rows)
-                *reinterpret_cast<uint4*>(g.out + outColumn * g.rows + row)
-                    = tile[turn][chunkOf(i / kChunks, i % kChunks)];
-        }
-    }
-    joinAmax<THREADS>(most, g.amax);
 }
 
 // The same for any size, element by element.
@@ -250,27 +183,11 @@ __global__ void __launch_bounds__(kThreads) transposeAnyKernel(typename Quantize
     joinAmax(most, g.amax);
 }
 
-template <class T, bool kGradient, int THREADS>
-cudaError_t transposeStayingAs(const typename QuantizeFp8<T>::Args& g, LaunchContext& context) {
-    const unsigned tiles
-        = blocksFor(g.columns, kTileColumns) * blocksFor(g.rows, kTileRows * THREADS / kThreads);
-    const auto most = static_cast<unsigned>(context.multiprocessors * kStayingBlocks<THREADS>);
-    const unsigned blocks = tiles > most ? most : tiles;
-    transposeStaying<T, kGradient, THREADS><<<blocks, THREADS, 0, context.stream>>>(g);
-    return launched();
-}
-
 template <class T, bool kGradient>
 cudaError_t transposeAs(const typename QuantizeFp8<T>::Args& g, LaunchContext& context) {
     if (g.rows % 16 == 0 && g.columns % 8 == 0 && aligned(16, g.x, g.out)) {
         const dim3 grid(blocksFor(g.columns, kTileColumns), blocksFor(g.rows, kTileRows));
-        if (kernelForm == 1)
-            return transposeStayingAs<T, kGradient, kThreads>(g, context);
-        if (kernelForm == 2)
-            return transposeStayingAs<T, kGradient, 2 * kThreads>(g, context);
-        const auto kernel
-            = kernelForm == 3 ? transposeKernel<T, kGradient, true> : transposeKernel<T, kGradient, false>;
-        kernel<<<grid, kThreads, 0, context.stream>>>(g);
+        transposeKernel<T, kGradient><<<grid, kThreads, 0, context.stream>>>(g);
     } else {
         const dim3 grid(blocksFor(g.columns, 32), blocksFor(g.rows, 32));
         transposeAnyKernel<T, kGradient><<<grid, kThreads, 0, context.stream>>>(g);

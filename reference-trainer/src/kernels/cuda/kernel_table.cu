@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/form.h"
 #include "kernels/cuda/tables.cuh"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace gdt::kernels::cuda {
@@ -10,11 +8,6 @@ namespace gdt::kernels::cuda {
 namespace {
 __global__ void nothing() { }
 } // namespace
-
-int kernelForm = [] {
-    const char* form = std::getenv("GDT_KERNEL_FORM");
-    return form == nullptr ? 0 : std::atoi(form);
-}();
 
 } // namespace gdt::kernels::cuda
 

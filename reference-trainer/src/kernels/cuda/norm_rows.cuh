@@ -41,23 +41,6 @@ inline int groupsOf(int warps, int threads) {
     return warps > 1 && room > kMostGroups ? kMostGroups : room;
 }
 
-/// Copies 16 bytes into shared memory, as copyChunk does, with a policy for what the L2 cache keeps.
-__device__ inline void copyChunkKept(std::uint32_t to, const void* from, std::uint64_t policy) {
-    asm volatile(
-        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from), "l"(policy));
-}
-/// For what nobody reads again soon: it is the first to leave the cache.
-__device__ inline std::uint64_t leavesFirst() {
-    std::uint64_t policy;
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;\n" : "=l"(policy));
-    return policy;
-}
-__device__ inline std::uint64_t leavesInTurn() {
-    std::uint64_t policy;
-    asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;\n" : "=l"(policy));
-    return policy;
-}
-
 /// Place of a lane among the packs of its group's row.
 struct RowLane {
     int threads, group, groups, lane;
@@ -106,7 +89,7 @@ constexpr int kForwardStages = kMostSharedBytes / kForwardBlocks<K> / (kForwardT
 
 template <class T, int K, bool kCentred, class Args>
 __global__ void __launch_bounds__(kForwardThreads<K>, kForwardBlocks<K>)
-    normForwardStreamed(Args g, int warps, bool readOnce) {
+    normForwardStreamed(Args g, int warps) {
     constexpr int N = kRowPack;
     constexpr int kStages = kForwardStages<K>;
     extern __shared__ uint4 staged[]; // [kStages][K][blockDim.x]
@@ -114,7 +97,6 @@ __global__ void __launch_bounds__(kForwardThreads<K>, kForwardBlocks<K>)
     const RowLane own(warps);
     const int hidden = static_cast<int>(g.hidden);
     const std::int64_t step = own.rowStep();
-    const std::uint64_t policy = readOnce ? leavesFirst() : leavesInTurn();
     const auto place = [&](int stage, int p) {
         return staged + (stage * K + p) * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
     };
@@ -123,7 +105,7 @@ __global__ void __launch_bounds__(kForwardThreads<K>, kForwardBlocks<K>)
 #pragma unroll
             for (int p = 0; p < K; ++p) {
                 if (own.at(p) < hidden)
-                    copyChunkKept(sharedAddress(place(stage, p)), g.x + r * hidden + own.at(p), policy);
+                    copyChunk(sharedAddress(place(stage, p)), g.x + r * hidden + own.at(p), true);
             }
         }
         commitCopies();
@@ -271,7 +253,7 @@ __device__ inline void addGroupSums(float* all, const float (&gainSum)[K][kRowPa
 
 template <class T, int K, bool kCentred, class Args>
 __global__ void __launch_bounds__(kBackwardThreads<K>, 1)
-    normBackwardStreamed(Args g, int warps, bool readOnce, float* partial) {
+    normBackwardStreamed(Args g, int warps, float* partial) {
     constexpr int N = kRowPack;
     constexpr int kStages = kBackwardStages<K>;
     extern __shared__ uint4 staged[]; // [kStages][3][K][blockDim.x], afterwards [groups][width] sums
@@ -279,7 +261,6 @@ __global__ void __launch_bounds__(kBackwardThreads<K>, 1)
     const RowLane own(warps);
     const int hidden = static_cast<int>(g.hidden);
     const std::int64_t step = own.rowStep();
-    const std::uint64_t policies[] = {readOnce ? leavesFirst() : leavesInTurn(), leavesInTurn()};
     const auto place = [&](int stage, int tensor, int p) {
         return staged + ((stage * 3 + tensor) * K + p) * static_cast<int>(blockDim.x)
             + static_cast<int>(threadIdx.x);
@@ -295,8 +276,7 @@ __global__ void __launch_bounds__(kBackwardThreads<K>, 1)
 #pragma unroll
                 for (int p = 0; p < K; ++p) {
                     if (own.at(p) < hidden)
-                        copyChunkKept(sharedAddress(place(stage, t, p)), rows[t] + r * hidden + own.at(p),
-                            policies[t / 2]);
+                        copyChunk(sharedAddress(place(stage, t, p)), rows[t] + r * hidden + own.at(p), true);
                 }
             }
         }
