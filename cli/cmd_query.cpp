@@ -77,7 +77,21 @@ Result<bool> writeCsv(Statement& select) {
     }
 }
 
+// Members of an object have different names; columns need not: the second `a` is `a:2`.
+std::vector<std::string> memberNames(const Statement& select) {
+    std::vector<std::string> names;
+    for (int i = 0; i < select.columnCount(); ++i) {
+        const std::string column(select.columnName(i));
+        std::string name = column;
+        for (int n = 2; std::find(names.begin(), names.end(), name) != names.end(); ++n)
+            name = fmt::format("{}:{}", column, n);
+        names.push_back(std::move(name));
+    }
+    return names;
+}
+
 Result<bool> writeJsonRows(Statement& select) {
+    const std::vector<std::string> names = memberNames(select);
     std::string out = "[";
     bool first = true;
     while (true) {
@@ -93,7 +107,7 @@ Result<bool> writeJsonRows(Statement& select) {
             return true;
         nlohmann::ordered_json object;
         for (int i = 0; i < select.columnCount(); ++i)
-            object[select.columnName(i)] = jsonCell(select, i);
+            object[names[static_cast<std::size_t>(i)]] = jsonCell(select, i);
         out += first ? "\n  " : ",\n  ";
         first = false;
         out += object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -246,8 +247,12 @@ Result<void> applyFilter(Report& report, Db& trace, const Filter& filter) {
                 ErrorCode::usage, "{}: --steps cannot be used: {}", report.tracePath, report.steps.reason);
         GD_TRY_ASSIGN(const auto times, stepTimes(trace, filter));
         if (times.empty())
-            return fail(ErrorCode::usage, "{}: no step from {} to {}; the trace has {} steps from 0",
-                report.tracePath, filter.steps->first, filter.steps->second, report.steps.count);
+            return fail(ErrorCode::usage, "{}: no step from {} {}; the trace has {} steps from 0",
+                report.tracePath, filter.steps->first,
+                filter.steps->second == std::numeric_limits<std::int64_t>::max()
+                    ? std::string("on")
+                    : fmt::format("to {}", filter.steps->second),
+                report.steps.count);
         std::erase_if(report.findings, [&](const auto& f) { return !inSteps(f, filter, times); });
     }
     report.hiddenFindings = static_cast<std::int64_t>(before - report.findings.size());
