@@ -267,6 +267,7 @@ bool meet(const NcclOptions& options, ncclUniqueId& id, std::string& error) {
     ShmOptions shared;
     shared.folder = options.folder;
     shared.name = "nccl";
+    shared.agreement = options.agreement;
     shared.rank = options.rank;
     shared.size = options.size;
     shared.startNs = options.startNs;

@@ -10,6 +10,7 @@ namespace gdt::comm {
 struct NcclOptions {
     /// Folder that all ranks see, for the rendezvous; it must exist.
     std::string folder;
+    std::string agreement; ///< see ShmOptions
     int rank = 0;
     int size = 1;
     int gpu = 0; ///< of this rank

@@ -12,6 +12,8 @@ struct ShmOptions {
     std::string folder;
     /// Tells the communicators of one job apart; the same on all ranks.
     std::string name = "world";
+    /// What must be the same on all ranks, an entry a line; a rank with other lines than rank 0 is refused.
+    std::string agreement;
     int rank = 0;
     int size = 1;
     std::int64_t startNs = 30'000'000'000; ///< until all ranks have come

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/shm_rendezvous.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 #include <unistd.h>
 
 namespace gdt::comm {
@@ -27,17 +29,36 @@ std::string readFile(const std::string& path) {
     std::FILE* file = std::fopen(path.c_str(), "r");
     if (file == nullptr)
         return {};
-    char text[256] = {};
-    const std::size_t length = std::fread(text, 1, sizeof(text) - 1, file);
+    std::string text;
+    char part[4096];
+    for (std::size_t length = 0; (length = std::fread(part, 1, sizeof(part), file)) > 0;)
+        text.append(part, length);
     std::fclose(file);
-    return std::string(text, length);
+    return text;
+}
+
+std::string lineOf(std::string_view text, std::size_t number) {
+    for (; number > 0 && !text.empty(); --number)
+        text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    return std::string(text.substr(0, text.find('\n')));
+}
+
+// One sentence about the first line that is not the same, or nothing.
+std::string disagreement(int rank, const std::string& own, const std::string& ofRank0) {
+    if (own == ofRank0)
+        return {};
+    std::size_t number = 0;
+    while (lineOf(own, number) == lineOf(ofRank0, number) && !lineOf(own, number).empty())
+        ++number;
+    return "rank " + std::to_string(rank) + " was started with " + lineOf(own, number) + ", rank 0 with "
+        + lineOf(ofRank0, number) + "; all ranks of a job need the same";
 }
 
 bool host(const ShmOptions& options, const std::string& file, ShmSegment& segment, std::int64_t deadlineNs,
     std::string& error) {
     if (!segment.create(options.size, options.slotBytes, options.channelBytes, error))
         return false;
-    bool come = writeFile(file, segment.name());
+    bool come = writeFile(file, segment.name() + "\n" + options.agreement);
     if (!come)
         error = "cannot write the rendezvous file " + file + ": " + std::strerror(errno);
     come = come && segment.join(0, options.size, deadlineNs, error);
@@ -58,14 +79,19 @@ bool meetInFolder(const ShmOptions& options, ShmSegment& segment, std::string& e
     const std::int64_t deadlineNs = monotonicNs() + options.startNs;
     if (options.rank == 0)
         return host(options, file, segment, deadlineNs, error);
-    while (!segment.attach(readFile(file))) {
+    std::string left;
+    while (!segment.attach((left = readFile(file)).substr(0, left.find('\n')))) {
         if (monotonicNs() > deadlineNs) {
             error = "rank 0 did not come: no live segment is named in " + file;
             return false;
         }
         pauseMs(2);
     }
-    return segment.join(options.rank, options.size, deadlineNs, error);
+    if (!segment.join(options.rank, options.size, deadlineNs, error))
+        return false;
+    error = disagreement(
+        options.rank, options.agreement, left.substr(std::min(left.find('\n'), left.size() - 1) + 1));
+    return error.empty();
 }
 
 } // namespace gdt::comm

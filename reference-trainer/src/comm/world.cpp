@@ -10,6 +10,7 @@ std::unique_ptr<Communicator> createWorld(const WorldOptions& options, std::stri
     if (options.backend == runtime::Backend::Cuda) {
         NcclOptions nccl;
         nccl.folder = options.folder;
+        nccl.agreement = options.agreement;
         nccl.rank = options.rank;
         nccl.size = options.size;
         nccl.gpu = options.gpu;
@@ -19,6 +20,7 @@ std::unique_ptr<Communicator> createWorld(const WorldOptions& options, std::stri
     }
     ShmOptions shared;
     shared.folder = options.folder;
+    shared.agreement = options.agreement;
     shared.rank = options.rank;
     shared.size = options.size;
     shared.strict = options.strict;

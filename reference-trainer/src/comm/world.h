@@ -10,6 +10,7 @@ namespace gdt::comm {
 struct WorldOptions {
     runtime::Backend backend = runtime::Backend::Host;
     std::string folder; ///< that all ranks see, for the rendezvous; it must exist
+    std::string agreement; ///< see ShmOptions
     int rank = 0;
     int size = 1;
     bool strict = true; ///< host: see ShmOptions

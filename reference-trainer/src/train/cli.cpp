@@ -338,6 +338,7 @@ std::optional<Command> parseCommandLine(int argc, char** argv, int& status) {
         status = reject(problem);
         return std::nullopt;
     }
+    command.config.agreement = agreementOf(app);
     return command;
 }
 

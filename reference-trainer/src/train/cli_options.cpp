@@ -7,6 +7,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <string_view>
+
 namespace gdt::train {
 
 namespace {
@@ -251,6 +254,31 @@ void addOptions(CLI::App& app, RunConfig& config, RawOptions& raw) {
     addGuardOption(app, raw);
     raw.emulation.add(app, config);
     addOutputOptions(app, config, raw);
+}
+
+std::string agreementOf(const CLI::App& app) {
+    // Each rank's own affair: where its files and devices are, what it says, what is made to go wrong on it.
+    static constexpr std::string_view kOwn[]
+        = {"--help", "--data", "--save", "--resume", "--gpu", "--host-workers", "--rendezvous",
+            "--shm-strict", "--comm-timeout", "--graph-report", "--host-op-overhead-us", "--host-stalls",
+            "--log", "--quiet", "--no-marks", "--fault", "--list-faults", "--json"};
+    std::string lines;
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string name = "--" + option->get_single_name();
+        if (std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn)) {
+            continue;
+        }
+        lines += name;
+        if (option->count() == 0) {
+            lines += " " + option->get_default_str();
+        } else {
+            for (const std::string& value : option->reduced_results()) {
+                lines += " " + value;
+            }
+        }
+        lines += "\n";
+    }
+    return lines;
 }
 
 } // namespace gdt::train

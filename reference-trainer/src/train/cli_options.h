@@ -44,6 +44,10 @@ struct RawOptions {
     bool noMarks = false;
 };
 
+/// The options that decide what is computed, as they were given or by default, one a line: what all ranks of
+/// a job need alike. After parsing.
+[[nodiscard]] std::string agreementOf(const CLI::App& app);
+
 /// Declares all options of the program; parsing fills `config` and `raw`.
 void addOptions(CLI::App& app, RunConfig& config, RawOptions& raw);
 

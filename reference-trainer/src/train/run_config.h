@@ -77,6 +77,7 @@ struct RunConfig {
     std::string saveFolder; ///< of checkpoints; empty: none are written
     std::int64_t saveInterval = 0; ///< steps between two; 0: at the end, or when asked to stop, only
     std::string resumeFolder; ///< checkpoint to go on from; empty: start afresh
+    std::string agreement; ///< the options that must be the same on all ranks, one a line
     std::string rendezvous; ///< folder where ranks find each other; empty: from the job's key
     runtime::HostPace hostPace;
     bool modelledComm = false; ///< this process alone stands for rank asRank; operations only take time

@@ -44,6 +44,7 @@ bool connect(const RunConfig& config, const parallel::ParallelState& ranks,
     comm::WorldOptions options;
     options.backend = config.backend;
     options.folder = config.rendezvous;
+    options.agreement = config.agreement;
     options.rank = ranks.rank();
     options.size = ranks.worldSize();
     options.strict = config.strictComm;

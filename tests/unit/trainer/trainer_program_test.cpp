@@ -143,6 +143,34 @@ TEST(TrainerProgram, RanksOfALauncherFindTheirPlaces) {
     std::filesystem::remove_all(folder);
 }
 
+// A launcher may start its ranks with different options, and nothing else would show: shapes fit together.
+TEST(TrainerProgram, RanksThatWereStartedDifferentlyEndWithOneSentence) {
+    const std::filesystem::path folder
+        = std::filesystem::temp_directory_path() / ("trainer-differs-" + std::to_string(::getpid()));
+    const std::pair<std::string, std::string> cases[]
+        = {{" --seed 5", "--seed 5, rank 0 with --seed 1;"}, {" --lr 0.5", "--lr 0.5, rank 0 with --lr "},
+            {" --sequence-parallel", "--sequence-parallel true, rank 0 with --sequence-parallel "}};
+    for (const auto& [option, sentence] : cases) {
+        std::filesystem::create_directories(folder);
+        std::string script;
+        for (int rank = 0; rank < 4; ++rank) {
+            const std::string file = (folder / std::to_string(rank)).string();
+            script += "{ RANK=" + std::to_string(rank) + " WORLD_SIZE=4 " + GDT_TRAINER + " " + kSmall
+                + "--quiet --tp 2 --steps 1000000 --rendezvous " + folder.string() + (rank == 2 ? option : "")
+                + " >" + file + " 2>&1; echo status $? >>" + file + "; } & ";
+        }
+        EXPECT_EQ(std::system((script + "wait").c_str()), 0);
+        for (int rank = 0; rank < 4; ++rank) {
+            std::ifstream file(folder / std::to_string(rank));
+            const std::string said(std::istreambuf_iterator<char>(file), {});
+            EXPECT_NE(said.find("status 1"), std::string::npos) << option << ": " << said;
+            EXPECT_EQ(said.find("rank 2 was started with " + sentence) != std::string::npos, rank == 2)
+                << option << ": " << said;
+        }
+        std::filesystem::remove_all(folder);
+    }
+}
+
 TEST(TrainerProgram, APeerThatDiesEndsTheOthersWithOneSentence) {
     const std::string log
         = (std::filesystem::temp_directory_path() / ("trainer-dies-" + std::to_string(::getpid()))).string();
