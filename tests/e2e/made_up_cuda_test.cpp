@@ -105,10 +105,9 @@ class Refusing : public MadeUpCuda, public testing::WithParamInterface<Failing> 
 TEST_P(Refusing, TheJobIsUnharmedAndTheTraceSaysWhatItLacks) {
     const Failing& failing = GetParam();
     shop.variables["GD_CUPTI_FAILS"] = std::string(failing.function) + "=" + std::to_string(failing.result);
-    // Only a level at which something is switched off asks for that: at full GRAPH_TRACE is on around an
-    // instantiate.
-    const bool full = std::string_view(failing.function) == "cuptiActivityDisable";
-    const ProgramEnd end = record({GD_MADE_UP_JOB}, full ? "full" : "standard");
+    // Something is switched off only for an executable that could crash under it.
+    const bool allocates = std::string_view(failing.function) == "cuptiActivityDisable";
+    const ProgramEnd end = record({GD_MADE_UP_JOB, allocates ? "allocates" : "plain"});
     expectUnharmed(end);
     const auto lines = ownLines(end.err);
     if (*failing.says == '\0') {

@@ -2,7 +2,8 @@
 // A job on the made-up CUDA: captures a graph, makes an executable and replays it 20 times. Prints what it
 // did, the same with a collector and without.
 //
-//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once]
+//     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once |
+//     allocates]
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
@@ -85,23 +86,26 @@ void changeLevels() {
     }
 }
 
-void work(const Cupti& cupti, bool waits = true) {
+void work(const Cupti& cupti, const std::string& mode) {
     PlayedDriver driver([&](CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
         if (cupti.notify != nullptr) {
             cupti.notify(domain, id, data);
         }
     });
     driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
-    if (waits) {
+    if (mode != "at-once") {
         awaitActivity(cupti);
     }
     CUdeviceptr memory = 0x7000;
     driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, cuMemAlloc_v2_params{&memory, 4096});
     driver.beginCapture(kStream, 1);
-    driver.captureNode(kStream, 1, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+    // What a launch does not free again keeps graph-level tracing off.
+    const CUgraphNodeType first
+        = mode == "allocates" ? CU_GRAPH_NODE_TYPE_MEM_ALLOC : CU_GRAPH_NODE_TYPE_MEMSET;
+    driver.captureNode(kStream, 1, 0, first);
     driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_EMPTY);
     driver.endCapture(kStream, 1);
-    driver.instantiate(1, 2, {CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_EMPTY}, 0);
+    driver.instantiate(1, 2, {first, CU_GRAPH_NODE_TYPE_EMPTY}, 0);
     for (int i = 0; i < kReplays; ++i) {
         const cuGraphLaunch_params params{handle<CUgraphExec>(2 << 8), kStream};
         driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, params);
@@ -132,16 +136,15 @@ int main(int argc, char** argv) {
         initializeAgain(library);
     }
     const Cupti cupti;
-    const bool waits = mode != "at-once";
-    work(cupti, waits);
+    work(cupti, mode);
     if (mode == "remove-spool") {
         if (const char* spool = std::getenv("GRAPHDOCTOR_SPOOL")) {
             std::error_code ignored;
             std::filesystem::remove_all(spool, ignored);
         }
-        work(cupti);
+        work(cupti, mode);
     }
-    if (mode != "remove-spool" && waits) {
+    if (mode != "remove-spool" && mode != "at-once") {
         awaitFlush(cupti);
     }
     for (int i = 0; mode == "linger" && i < 300; ++i) {
