@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/cupti/graph_trace_policy.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/cupti/graph_trace_policy_support.h"
 
 #include <map>
 #include <random>
 
 namespace gd::cupti {
-
-namespace {
-
-using Phase = GraphTracePolicy::Phase;
-using Wanted = GraphTracePolicy::Wanted;
-
-constexpr Wanted kNothing{false, false, false};
-constexpr Wanted kGraphs{true, false, false};
-constexpr Wanted kKernels{false, true, true};
-constexpr Wanted kSync{false, false, true};
-constexpr Wanted kAll{true, true, true};
-
-using raw::RecordingLevel;
-
-GraphTracePolicy at(RecordingLevel level) {
-    GraphTracePolicy policy;
-    policy.setLevel(level, 0);
-    return policy;
-}
-
-bool make(GraphTracePolicy& policy, GraphTracePolicy::Contents contents = {}) {
-    policy.instantiateBegan();
-    EXPECT_TRUE(policy.wanted().graphTrace || policy.blocked());
-    const bool traceable = policy.execCreated(contents, 0);
-    policy.instantiateEnded();
-    return traceable;
-}
-
-} // namespace
 
 TEST(GraphTracePolicy, LevelsIncludeWhatTheyPromise) {
     EXPECT_EQ(at(RecordingLevel::Off).wanted(), kNothing);
@@ -265,82 +234,6 @@ TEST(GraphTracePolicy, FullEndsWhenNodeRecordsAreUsedUpAndDoesNotGoOverToGraphs)
     EXPECT_EQ(policy.wanted(), kSync);
     EXPECT_TRUE(make(policy));
     EXPECT_FALSE(policy.waits());
-}
-
-TEST(GraphTracePolicy, KernelsEndTooWhereABlockMakesReplaysComeNodeByNode) {
-    GraphTracePolicy policy = at(RecordingLevel::Standard);
-    policy.nodeRecordsUsedUp();
-    EXPECT_EQ(policy.wanted(), kAll) << "no records of nodes come";
-    ASSERT_FALSE(make(policy, {true, false}));
-    EXPECT_EQ(policy.wanted(), kSync);
-}
-
-TEST(GraphTracePolicy, AJobThatStartsAtFullMakesItsExecutablesWithoutGraphTracing) {
-    GraphTracePolicy policy;
-    policy.startsNodeByNode();
-    for (const auto level : {RecordingLevel::Off, RecordingLevel::Full, RecordingLevel::History,
-             RecordingLevel::Off, RecordingLevel::Full}) {
-        policy.setLevel(level, 0);
-        EXPECT_TRUE(policy.makesPlain());
-        policy.instantiateBegan();
-        EXPECT_EQ(policy.wanted(), at(level).wanted());
-        EXPECT_FALSE(policy.execCreated({}, 0));
-        policy.instantiateEnded();
-        policy.execDestroyed(false, false);
-    }
-    policy.instantiateBegan();
-    ASSERT_FALSE(policy.execCreated({}, 0));
-    policy.instantiateEnded();
-    policy.setLevel(RecordingLevel::Light, 0);
-    EXPECT_FALSE(policy.makesPlain());
-    EXPECT_EQ(policy.wanted(), kNothing) << "it would crash";
-    EXPECT_FALSE(make(policy));
-    policy.execDestroyed(false, false);
-    policy.execDestroyed(false, false);
-    policy.tick(GraphTracePolicy::kMaxPhaseNs);
-    EXPECT_EQ(policy.wanted(), kGraphs);
-    policy.setLevel(RecordingLevel::Full, 0);
-    EXPECT_TRUE(make(policy)) << "from now on as in any other job";
-}
-
-// Measured: tracing that comes on between the begin and the end of an instantiate does not help.
-TEST(GraphTracePolicy, AnExecutableMadePartlyWithoutGraphTracingIsNotTraceable) {
-    GraphTracePolicy policy;
-    policy.startsNodeByNode();
-    policy.setLevel(RecordingLevel::Full, 0);
-    policy.instantiateBegan();
-    policy.setLevel(RecordingLevel::Standard, 0);
-    EXPECT_FALSE(policy.execCreated({}, 0));
-    policy.instantiateEnded();
-
-    policy = at(RecordingLevel::Light);
-    policy.instantiateBegan();
-    policy.instantiateBegan(); // another thread
-    EXPECT_FALSE(policy.execCreated({true, false}, 0));
-    policy.execDestroyed(false, false);
-    EXPECT_FALSE(policy.execCreated({}, 0)) << "it was off for a moment";
-    policy.instantiateEnded();
-    policy.instantiateEnded();
-    policy.execDestroyed(false, false);
-    EXPECT_TRUE(make(policy));
-
-    policy = at(RecordingLevel::Light);
-    EXPECT_FALSE(make(policy, {true, false}));
-    policy.instantiateBegan();
-    policy.execDestroyed(false, false); // the one for whose sake it was off
-    EXPECT_FALSE(policy.execCreated({}, 0));
-    policy.instantiateEnded();
-}
-
-TEST(GraphTracePolicy, APinBeforeAWindowAtFullKeepsNodes) {
-    GraphTracePolicy policy;
-    policy.startsNodeByNode();
-    policy.setLevel(RecordingLevel::History, 0);
-    policy.instantiateBegan();
-    EXPECT_FALSE(policy.execCreated({false, true}, 0));
-    policy.instantiateEnded();
-    policy.setLevel(RecordingLevel::Full, 1);
-    EXPECT_EQ(policy.wanted(), kKernels);
 }
 
 TEST(GraphTracePolicy, NothingIsSwitchedWhileAnExecutableLivesThatPins) {
