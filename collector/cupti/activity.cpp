@@ -446,6 +446,12 @@ void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream,
     if (self.m_keepsNodes.load(std::memory_order_relaxed)) {
         self.m_nodeRecords.fetch_add(counts.nodes, std::memory_order_relaxed);
     }
+    if (self.m_eagerMemory.add(counts.eagerKernels)) {
+        sink::issue(raw::IssueSeverity::Info, "eager_kernels_keep_memory",
+            "CUPTI keeps 32 bytes of this process's memory for each kernel outside graphs that it has timed, "
+            "1 GiB by now, and more until the process ends; level light, or recording a part of the job, "
+            "keeps none");
+    }
     if (counts.untimed > 0) {
         sink::lost(raw::CoverageSource::node_activity, counts.untimed);
     }

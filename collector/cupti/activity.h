@@ -134,6 +134,7 @@ private:
     std::uint64_t m_mostNodeRecords = 0; ///< that may be asked for
     std::atomic<bool> m_keepsNodes{false}; ///< CUPTI keeps the memory of records of nodes
     std::atomic<std::uint64_t> m_nodeRecords{0}; ///< since then
+    EagerKernelMemory m_eagerMemory;
     std::atomic<std::uint32_t> m_bufferBytes;
     ContextName m_contexts[kMaxContexts];
     std::atomic<unsigned> m_contextsSeen{0};

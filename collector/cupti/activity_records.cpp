@@ -97,7 +97,7 @@ template <class Record> void setNode(gd_rt_activity& out, const Record& record) 
 
 template <class Kernel>
 void kernel(const Kernel& record, const RecordContext& context, RecordCounts& counts) noexcept {
-    counts.nodes += record.graphNodeId != 0 ? 1 : 0;
+    ++(record.graphNodeId != 0 ? counts.nodes : counts.eagerKernels);
     gd_rt_activity out{};
     if (!begin(out, record, GD_RT_ACTIVITY_KERNEL, context, counts)) {
         return;

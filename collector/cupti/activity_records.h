@@ -5,6 +5,7 @@
 
 #include <cupti.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace gd::cupti {
@@ -33,6 +34,23 @@ RecordLayout layoutOf(std::uint32_t cuptiVersion) noexcept;
 struct RecordCounts {
     std::uint64_t untimed = 0; ///< CUPTI could not read the times: such a record is left out
     std::uint64_t nodes = 0; ///< kernels, copies and fills of replays
+    std::uint64_t eagerKernels = 0;
+};
+
+/// CUPTI 13.0 keeps 32 bytes of the host's memory for each eager kernel that it has timed, until the process
+/// ends (measured: tests/e2e/probes/graph_records, kind=eager). Threads: any.
+class EagerKernelMemory {
+public:
+    static constexpr std::uint64_t kKernels = std::uint64_t{1} << 25; ///< 1 GiB
+
+    /// So many more. True for the one call with which there are kKernels.
+    bool add(std::uint64_t kernels) noexcept {
+        const std::uint64_t before = m_kernels.fetch_add(kernels, std::memory_order_relaxed);
+        return before < kKernels && before + kernels >= kKernels;
+    }
+
+private:
+    std::atomic<std::uint64_t> m_kernels{0};
 };
 
 /// Hands one record to the sink. Kinds that are not followed are passed over.

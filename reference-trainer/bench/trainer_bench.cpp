@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -69,12 +70,19 @@ void printIntervals(const Row& row, const Measured& m) {
     }
 }
 
-void printText(const Table& table, const std::vector<Measured>& results, const Options& options) {
+// What stands above the rows, which follow one by one as they are measured: a run may take minutes.
+void printHead(const Table& table, const Options& options) {
+    utsname machine{};
+    ::uname(&machine);
+    fmt::print("Table {}: {}\n{} backend, {} scale, {} windows of {} steps; {} cores, Linux {}\n\n", table.id,
+        table.title, options.backend, options.settings.full ? "full" : "toy", table.windows.count,
+        table.windows.steps, ::sysconf(_SC_NPROCESSORS_ONLN), machine.release);
     fmt::print(kLine, "", "", "tokens/s, median of windows (range)", "against", "hits", "fell", "busy",
         "comm", "source document");
-    for (std::size_t i = 0; i < table.rows.size(); ++i) {
-        printRow(table.rows[i], results[i], results);
-    }
+    std::fflush(stdout);
+}
+
+void printFoot(const Table& table, const std::vector<Measured>& results, const Options& options) {
     fmt::print("\n{:<42} {:<9} {:>10} {:>15} later than {:g} ms\n", "time between steps", "", "deviation",
         "99.9 %", options.watchdogMs);
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -83,6 +91,18 @@ void printText(const Table& table, const std::vector<Measured>& results, const O
     for (const std::string& note : table.notes) {
         fmt::print("note: {}\n", note);
     }
+}
+
+std::vector<Measured> measureAll(const Table& table, const Options& options) {
+    std::vector<Measured> results;
+    for (const Row& row : table.rows) {
+        results.push_back(measure(options.programs, row.arguments, table.windows, row.recorded));
+        if (!options.json) {
+            printRow(row, results.back(), results);
+            std::fflush(stdout);
+        }
+    }
+    return results;
 }
 
 ordered_json rowJson(const Row& row, const Measured& m) {
@@ -185,20 +205,12 @@ int main(int argc, char** argv) {
     Table table = *makeTable(options.table, options.settings);
     table.windows.steps = options.windowSteps > 0 ? options.windowSteps : table.windows.steps;
     if (!options.json) {
-        utsname machine{};
-        ::uname(&machine);
-        fmt::print("Table {}: {}\n{} backend, {} scale, {} windows of {} steps; {} cores, Linux {}\n\n",
-            table.id, table.title, options.backend, options.settings.full ? "full" : "toy",
-            table.windows.count, table.windows.steps, ::sysconf(_SC_NPROCESSORS_ONLN), machine.release);
-        std::fflush(stdout);
+        printHead(table, options);
     }
-    std::vector<Measured> results;
-    std::size_t bad = 0;
-    for (const Row& row : table.rows) {
-        results.push_back(measure(options.programs, row.arguments, table.windows, row.recorded));
-        bad += results.back().problem.empty() ? 0 : 1;
-    }
-    (options.json ? printJson : printText)(table, results, options);
+    const std::vector<Measured> results = measureAll(table, options);
+    (options.json ? printJson : printFoot)(table, results, options);
+    const auto bad = static_cast<std::size_t>(
+        std::count_if(results.begin(), results.end(), [](const Measured& m) { return !m.problem.empty(); }));
     std::error_code failure;
     std::filesystem::remove_all(folder, failure);
     return bad == results.size() || (options.allRows && bad > 0) ? 1 : 0;

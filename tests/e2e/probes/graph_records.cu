@@ -3,18 +3,19 @@
 // A client of its own: replays a graph of 200 tiny kernels 1,500 times a second and prints, each half second
 // and at the end, the records delivered of those expected, and the device memory taken since the first half
 // second. A pool that is never used again shows as records that stop: give it a small size and limit. Usage:
-// graph_records SECONDS [kind=node|graph|eager] [size=BYTES] [limit=BUFFERS] [pinned=1] [flush=FLAG]
+// graph_records SECONDS [kind=node|graph|eager|light] [size=BYTES] [limit=BUFFERS] [pinned=1] [flush=FLAG]
 // [nodes=COUNT] [rate=REPLAYS_A_SECOND] [enable=KIND]... [period=MS] [OPTION=1]...
-//   kind       node records of replays (default), one record a replay, kernels launched one by one
+//   kind       node records of replays (default), one record a replay, kernels launched one by one; light:
+//   such
+//              kernels with graph tracing alone
 //   enable     number of one more activity kind
 //   period     cuptiActivityFlushPeriod
 //   alone      without a subscriber
 //   driver     eager kernels through cuLaunchKernel
 //   latency    cuptiActivityEnableLatencyTimestamps
 //   way        what is on while the graph is instantiated: 0 graph tracing alone (default), 1 kernels alone,
-//   graph
-//              tracing never; 2 kernels, graph tracing on and off before; 3 the same after; 4 both; 5 both,
-//              and graph tracing already at the capture; 6 both, kernels switched on last
+//              graph tracing never; 2 kernels, graph tracing on and off before; 3 the same after; 4 both; 5
+//              both, and graph tracing already at the capture; 6 both, kernels switched on last
 //   shared     one buffer of records for all threads
 //   flush      argument of cuptiActivityFlushAll, each 500 ms on another thread (default 0)
 //   here       the flush happens on the launching thread, after a device synchronise
@@ -35,6 +36,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cupti.h>
+#include <unistd.h>
 
 __global__ void addOne(float* data) {
     data[blockIdx.x * blockDim.x + threadIdx.x] += 1.0F;
@@ -202,8 +204,8 @@ int main(int argc, char** argv) {
     cudaStreamBeginCapture(job.stream, cudaStreamCaptureModeGlobal);
     job.kernels(static_cast<int>(nodes));
     cudaStreamEndCapture(job.stream, &job.graph);
-    cuptiActivityEnable(
-        kind == "graph" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    cuptiActivityEnable(kind == "graph" || kind == "light" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+                                                           : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     for (int i = 2; i < argc; ++i) {
         if (std::strncmp(argv[i], "enable=", 7) == 0
             && cuptiActivityEnable(static_cast<CUpti_ActivityKind>(std::atoi(argv[i] + 7)))
@@ -240,7 +242,7 @@ int main(int argc, char** argv) {
         const auto due = start + std::chrono::microseconds(static_cast<long>(static_cast<double>(i) * gapUs));
         std::this_thread::sleep_until(due - std::chrono::microseconds(60));
         while (std::chrono::steady_clock::now() < due) { }
-        if (kind == "eager") {
+        if (kind == "eager" || kind == "light") {
             job.kernels(static_cast<int>(nodes));
         } else {
             cudaGraphLaunch(job.exec, job.stream);

@@ -108,6 +108,15 @@ TEST(ActivityRecords, AKernelWithoutTimesIsLeftOutAndCounted) {
     count();
     EXPECT_EQ(counts.untimed, 1U);
     EXPECT_EQ(counts.nodes, 1U);
+    EXPECT_EQ(counts.eagerKernels, 1U);
+}
+
+TEST(EagerKernelMemory, SaysOnceThatAGibibyteIsKept) {
+    EagerKernelMemory memory;
+    EXPECT_FALSE(memory.add(EagerKernelMemory::kKernels - 1));
+    EXPECT_FALSE(memory.add(0));
+    EXPECT_TRUE(memory.add(5));
+    EXPECT_FALSE(memory.add(EagerKernelMemory::kKernels));
 }
 
 TEST(ActivityRecords, WhatWasInFlightWhileItsKindWasOffIsLeftOut) {
