@@ -29,10 +29,10 @@ class Same:
         with concurrent.futures.ThreadPoolExecutor(min(self.bare, self.parallel)) as pool:
             bare = list(pool.map(lambda i: runner.run(self.filled(words, runner, "bare%d" % i), "%s.bare%d" % (self.name, i),
                                                       self.timeout), range(self.bare)))
-        odd = [ended for ended in bare if ended.status != bare[0].status]
-        if bare[0].status is None or odd:
-            return "the client itself, in %d of %d bare runs: %s" % (
-                len(odd), self.bare, " or ".join(ended.describe() for ended in [bare[0], *odd[:1]]))
+        if any(ended.status is None for ended in bare):
+            return "the client itself: time-out"
+        known = {ended.status: ended for ended in reversed(bare)}  # a client that is not always the same, by itself
+        statuses = []
         spool = runner.spool(self.name)
         page = ControlPage(spool)
         stop = threading.Event()
@@ -40,12 +40,15 @@ class Same:
         toggler.start()
         try:
             with concurrent.futures.ThreadPoolExecutor(self.parallel) as pool:
-                wrong = [text for text in pool.map(lambda i: self.once(runner, words, spool, bare[0], i), range(self.runs))
-                         if text]
+                wrong = [text for text in pool.map(lambda i: self.once(runner, words, spool, known, statuses, i),
+                                                         range(self.runs)) if text]
         finally:
             stop.set()
             toggler.join()
         self.note = "%d runs" % self.runs
+        for status, one in known.items() if len(known) > 1 else ():
+            self.note += ", %s: %d bare of %d, %d recorded" % (
+                one.describe(), sum(ended.status == status for ended in bare), self.bare, statuses.count(status))
         return "%d of %d: %s" % (len(wrong), self.runs, wrong[0]) if wrong else None
 
     @staticmethod
@@ -59,13 +62,17 @@ class Same:
         while not stop.wait(self.toggle_ms / 1000):
             page.set(chance.randrange(5))
 
-    def once(self, runner, words, spool, bare, i):
+    def once(self, runner, words, spool, known, statuses, i):
+        """One recorded run against `known`, a bare run of each status that bare runs had; adds to `statuses`."""
         log = "%s.%d" % (self.name, i)
         more = {"GRAPHDOCTOR_POLL_MS": str(self.poll_ms)} if self.poll_ms else {}
         ended = runner.run(self.filled(words, runner, log), log, self.timeout, runner.hand_env(spool, **more))
         remove_traces(spool, ended.pid)
-        if ended.status != bare.status:
-            return "bare %s, recorded %s, which said: %s" % (bare.describe(), ended.describe(), ended.err[-2000:])
+        statuses.append(ended.status)
+        bare = known.get(ended.status)
+        if bare is None:
+            usual = " or ".join(one.describe() for one in known.values())
+            return "bare %s, recorded %s, which said: %s" % (usual, ended.describe(), ended.err[-2000:])
         if comparable(ended.out) != comparable(bare.out):
             return "standard output differs from the bare run"
         for end in (".out", ".err"):
