@@ -4,6 +4,7 @@
 #include "analyzer/facts/scalar_series.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -187,13 +188,12 @@ public:
             const auto words = m_evidence.nodes.find(kernels[i]->nodeId);
             if (words == m_evidence.nodes.end() || isOfNccl(*kernels[i]))
                 continue;
-            for (const auto& [place, word] : words->second) {
-                const std::optional<Series> series = seriesOf(runs, i, place, word);
-                if (!series || m_keys.contains(sequence, i, place))
+            for (const Looked& looked : believed(words->second, runs, i)) {
+                if (m_keys.contains(sequence, i, looked.place))
                     continue;
-                Frozen& frozen = found[{kernels[i]->name, place}];
+                Frozen& frozen = found[{kernels[i]->name, looked.place}];
                 if (frozen.node == nullptr)
-                    frozen = {kernels[i], 0, place, *series, runs.size()};
+                    frozen = {kernels[i], 0, looked.place, *looked.series, runs.size()};
                 ++frozen.nodes;
             }
         }
@@ -204,9 +204,43 @@ public:
     }
 
 private:
-    // The values of one word in the eager runs, if they change as a host value does.
-    std::optional<Series> seriesOf(const std::vector<std::size_t>& runs, std::size_t kernel,
-        const Place& place, const Word& frozen) const {
+    struct Looked {
+        Place place;
+        std::optional<Series> series;
+        bool hasTrend() const { return series && series->hasTrend; }
+    };
+
+    // Words of kernel number `kernel` that change as host values do. Libraries fill structures of some
+    // hundred bytes in part and pass them whole; where most of what changes in one has no trend, the rest is
+    // no better.
+    std::vector<Looked> believed(
+        const Words& words, const std::vector<std::size_t>& runs, std::size_t kernel) const {
+        constexpr std::int64_t kLargeParameter = 64; // bytes
+        std::vector<Looked> result;
+        for (auto word = words.begin(); word != words.end();) {
+            const std::int64_t parameter = word->first.first;
+            std::vector<Looked> changing;
+            std::int64_t size = 0;
+            for (; word != words.end() && word->first.first == parameter; ++word) {
+                size = std::max(size, word->first.second + word->second.bytes);
+                if (auto looked = look(runs, kernel, word->first, word->second))
+                    changing.push_back(std::move(*looked));
+            }
+            const auto good = std::count_if(
+                changing.begin(), changing.end(), [](const Looked& looked) { return looked.hasTrend(); });
+            if (size > kLargeParameter && 2 * good <= static_cast<std::ptrdiff_t>(changing.size()))
+                continue;
+            for (Looked& looked : changing) {
+                if (looked.series)
+                    result.push_back(std::move(looked));
+            }
+        }
+        return result;
+    }
+
+    // A word that changes in the eager runs, with its series if it changes as a host value does.
+    std::optional<Looked> look(const std::vector<std::size_t>& runs, std::size_t kernel, const Place& place,
+        const Word& frozen) const {
         std::vector<std::uint64_t> values;
         for (const std::size_t run : runs) {
             const auto set = m_evidence.sets.find(m_evidence.launches[run + kernel].scalarSet);
@@ -217,7 +251,9 @@ private:
                 return std::nullopt; // a pointer in some run
             values.push_back(word->second.value);
         }
-        return changingSeries(frozen, values);
+        if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end())
+            return std::nullopt;
+        return Looked{place, changingSeries(frozen, values)};
     }
 
     const Evidence& m_evidence;

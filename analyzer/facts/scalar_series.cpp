@@ -46,8 +46,65 @@ bool areAddresses(const std::vector<std::uint64_t>& values) {
     });
 }
 
-template <class Number> bool onlyRisesOrFalls(const std::vector<Number>& values) {
-    return std::is_sorted(values.begin(), values.end()) || std::is_sorted(values.rbegin(), values.rend());
+// Steps from one value to the next as a program makes them: all up or all down; those of a counter are
+// multiples of one step, those of a measure grow or shrink smoothly (a cosine, a loss scale that doubles).
+class Steps {
+public:
+    Steps(const std::vector<double>& values, bool real)
+        : m_real(real) {
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            const double step = values[i] - values[i - 1];
+            m_least = i == 1 || std::abs(step) < std::abs(m_least) ? step : m_least;
+            m_regular = m_regular && (i == 1 || goOn(step));
+            m_ratio = i == 1 ? 0 : step / m_last;
+            m_last = step;
+        }
+        for (std::size_t i = 1; i < values.size() && !real; ++i)
+            m_regular = m_regular && isMultiple(values[i] - values[i - 1]);
+        m_regular = m_regular && m_least != 0;
+    }
+    bool areRegular() const { return m_regular; }
+    // Whether `step` may follow the last one.
+    bool follows(double step) const {
+        if (!m_real && std::abs(m_least) == 1) // a counter, some of whose steps were not seen
+            return step / m_least >= 1;
+        return m_regular && goOn(step) && (m_real || isMultiple(step));
+    }
+
+private:
+    static constexpr double kMostGrowth = 4; // of a step: a cosine's begin as 1, 3, 5, 7
+    static constexpr double kMostChange = 2; // of that growth
+
+    static bool within(double ratio, double most) { return ratio >= 1 / most && ratio <= most; }
+    bool goOn(double step) const {
+        const double ratio = step / m_last;
+        return within(ratio, kMostGrowth)
+            && (!m_real || m_ratio == 0 || within(ratio / m_ratio, kMostChange));
+    }
+    bool isMultiple(double step) const { return std::fmod(step, m_least) == 0; }
+
+    bool m_real;
+    bool m_regular = true;
+    double m_last = 0;
+    double m_ratio = 0; // of the last step to the one before it; 0: there was none
+    double m_least = 0;
+};
+
+// The values and the graph's are one row, whether the graph was captured after the eager runs, before them or
+// beside one. What lay on the stack may rise by chance, and even in equal steps when a library counts calls
+// there, but then seldom goes on so to the capture.
+bool isOneRow(std::vector<double> values, double frozen, bool real) {
+    // Several runs of a step pass the same.
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    const Steps onward(values, real);
+    if (!onward.areRegular())
+        return false;
+    if (std::find(values.begin(), values.end(), frozen) != values.end())
+        return true;
+    const std::vector<double> reversed(values.rbegin(), values.rend());
+    // Before a measure's first value lies, if anything, where it starts: 0.
+    return onward.follows(frozen - values.back())
+        || ((!real || frozen == 0) && Steps(reversed, real).follows(frozen - values.front()));
 }
 
 bool hasSettled(const std::vector<std::uint64_t>& values) {
@@ -114,6 +171,8 @@ void narrow(Series& series, std::vector<std::uint64_t>& values) {
 std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::uint64_t>& eager) {
     if (frozen.bytes < 1 || frozen.bytes > 8) // a damaged trace
         return std::nullopt;
+    if (frozen.bytes == 1) // an empty function object has a byte of its own, which nobody sets
+        return std::nullopt;
     std::vector<std::uint64_t> values = eager;
     const std::set<std::uint64_t> different(values.begin(), values.end());
     if (different.size() < 2 || hasSettled(values) || (frozen.bytes == 8 && areAddresses(values)))
@@ -136,7 +195,7 @@ std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::
     const double frozenNumber = asNumber(series.frozenValue);
     if (!areNumbers(integers, real) || (real && !isPlainReal(frozenNumber)) || !goesOn(numbers, frozenNumber))
         return std::nullopt;
-    series.hasTrend = real ? onlyRisesOrFalls(numbers) : onlyRisesOrFalls(integers);
+    series.hasTrend = isOneRow(numbers, frozenNumber, real);
     series.frozenText = textOf(series.frozenValue, series.bytes, real);
     // The last ones lead up to the capture.
     const std::size_t first = values.size() > kShownValues ? values.size() - kShownValues : 0;

@@ -23,13 +23,14 @@ struct Series {
     std::string frozenText; // as a number, float or integer, by what the values look like
     std::string text; // the eager values, likewise, in order
     std::size_t distinct = 0;
-    bool hasTrend = false; // only rises or only falls
+    bool hasTrend
+        = false; // only rises or only falls, in steps of a like size that the frozen value continues
 };
 
 // The series of `eager` (in the order of the runs, at least 2), or nothing when it says nothing: one value
 // all along, a value that had settled before the capture (equal in the last three runs), what looks like
 // addresses, what no program would count or measure with (padding), a graph's value that has nothing to do
-// with the others, a word of no bytes or more than 8.
+// with the others, a word of one byte, of none or of more than 8.
 std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::uint64_t>& eager);
 
 } // namespace gd::facts

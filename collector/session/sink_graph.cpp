@@ -73,19 +73,35 @@ bool writePointer(SessionState& session, std::uint64_t node, std::uint64_t addre
     return true;
 }
 
-/// Calls `use` for each 8-byte step of each parameter: use(word, param, offset, bytes).
+/// Parameters of at most so many bytes come first: among them are the numbers that programs pass, while large
+/// structures (lists of tensors, index calculators) may alone have more words than are kept.
+constexpr std::uint32_t kSmallParameter = 64;
+
+template <class Use>
+void eachWordOf(const gd_rt_node_params& params, std::uint32_t index, const Use& use) noexcept {
+    const gd_rt_param& param = params.params[index];
+    const char* data = static_cast<const char*>(params.param_data) + param.offset;
+    for (std::uint32_t at = 0; at < param.bytes; at += 8) {
+        const std::uint32_t bytes = param.bytes - at < 8 ? param.bytes - at : 8;
+        std::uint64_t word = 0;
+        std::memcpy(&word, data + at, bytes);
+        use(word, static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(at), bytes);
+    }
+}
+
+/// Calls `use` for each 8-byte step of each parameter, small ones first: use(word, param, offset, bytes).
 template <class Use> void eachParameterWord(const gd_rt_node_params& params, Use use) noexcept {
-    const auto* data = static_cast<const char*>(params.param_data);
-    for (std::uint32_t i = 0; i < params.param_count; ++i) {
-        const gd_rt_param& param = params.params[i];
-        if (std::uint64_t{param.offset} + param.bytes > params.param_data_bytes) {
-            return;
-        }
-        for (std::uint32_t at = 0; at < param.bytes; at += 8) {
-            const std::uint32_t bytes = param.bytes - at < 8 ? param.bytes - at : 8;
-            std::uint64_t word = 0;
-            std::memcpy(&word, data + param.offset + at, bytes);
-            use(word, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(at), bytes);
+    std::uint32_t known = 0; // parameters that lie within the data
+    while (known < params.param_count
+        && std::uint64_t{params.params[known].offset} + params.params[known].bytes
+            <= params.param_data_bytes) {
+        ++known;
+    }
+    for (const bool small : {true, false}) {
+        for (std::uint32_t i = 0; i < known; ++i) {
+            if ((params.params[i].bytes <= kSmallParameter) == small) {
+                eachWordOf(params, i, use);
+            }
         }
     }
 }

@@ -69,8 +69,44 @@ TEST(ScalarSeries, SaysNothingWhenTheGraphsValueDoesNotGoOnFromTheOthers) {
         << "a rate that warms up";
 }
 
+bool hasTrend(std::uint64_t frozen, const std::vector<std::uint64_t>& eager) {
+    const auto series = changingSeries({4, frozen}, eager);
+    return series && series->hasTrend;
+}
+
+// Tails of by-value structures that PyTorch 2.11 leaves as they are (multi_tensor_apply_kernel,
+// reduce_kernel, elementwise_kernel, CatArrayBatchedCopy), as an H200 recorded them in eager steps and in a
+// capture: numbers of calls that rise, also in equal steps, and the remains of rates.
+TEST(ScalarSeries, WhatRisesButDoesNotGoOnToTheCaptureHasNoTrend) {
+    EXPECT_FALSE(hasTrend(1269, {731, 845, 959}));
+    EXPECT_FALSE(hasTrend(9306, {6381, 6931, 7481, 8031, 8581}));
+    EXPECT_FALSE(hasTrend(612, {403, 418, 433, 448, 463}));
+    EXPECT_FALSE(hasTrend(1151, {609, 686, 763, 840, 917}));
+    EXPECT_FALSE(hasTrend(0, {58, 92, 126}));
+    EXPECT_FALSE(hasTrend(22864, {7368, 10444, 13512, 16577, 19641}));
+    EXPECT_FALSE(hasTrend(0, {527, 537, 547, 557, 569}));
+    EXPECT_FALSE(hasTrend(real(2.84897e-16F),
+        {real(4.99969e-05F), real(7.49813e-05F), real(9.99438e-05F), real(0.000124875F),
+            real(0.000149766F)}));
+    EXPECT_FALSE(hasTrend(real(3.84371e+07F), {real(141042), real(1.69913e+07F), real(2.37944e+07F)}));
+    EXPECT_FALSE(hasTrend(real(2.33308e-07F), {real(3.0033e-07F), real(2.69152e-07F), real(2.38576e-07F)}));
+}
+
+TEST(ScalarSeries, StepsOfALikeSizeThatGoOnAreATrend) {
+    EXPECT_TRUE(hasTrend(4, {1, 2, 3}));
+    EXPECT_TRUE(hasTrend(60, {1, 2, 3, 4, 5})) << "some eager steps were not seen";
+    EXPECT_TRUE(hasTrend(0, {1, 2, 3})) << "captured before the eager runs";
+    EXPECT_TRUE(hasTrend(3, {1, 1, 2, 2, 3, 3})) << "two micro-batches a step";
+    EXPECT_TRUE(hasTrend(64, {8, 16, 32})) << "doubled each time";
+    EXPECT_TRUE(hasTrend(2048, {512, 1024, 1536}));
+    EXPECT_TRUE(hasTrend(real(0), {real(1e-4F), real(2e-4F), real(3e-4F)})) << "a rate that warms up";
+    EXPECT_TRUE(hasTrend(real(6.5e-4F), {real(9.5e-4F), real(8.8e-4F), real(7.8e-4F)})) << "along a cosine";
+    EXPECT_TRUE(hasTrend(real(8192), {real(65536), real(32768), real(16384)})) << "halved each time";
+    EXPECT_FALSE(hasTrend(5, {1, 9, 2, 30}));
+}
+
 TEST(ScalarSeries, SaysNothingOfWordsThatCannotBe) {
-    for (const int bytes : {-8, 0, 9, 64})
+    for (const int bytes : {-8, 0, 1, 9, 64})
         EXPECT_FALSE(changingSeries({bytes, 4}, {1, 2, 3})) << bytes;
 }
 
@@ -166,6 +202,28 @@ TEST_F(FrozenScalarTest, AValueThatSeveralGraphsHaveEachIsNone) {
         5);
     build(trace);
     EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known"), 0);
+}
+
+// The same step count inside a structure of 160 bytes whose other words change as the stack does.
+TEST_F(FrozenScalarTest, AStructureThatNobodyFilledIsNotBelieved) {
+    for (int i = 1; i <= 3; ++i)
+        run(i, {"forward", "adam"}, i);
+    frozenAt(4);
+    const std::string node = "(SELECT node_id FROM graph_node WHERE name = 'adam' AND exec_id IS NULL)";
+    for (int offset = 8; offset < 160; offset += 8) {
+        const std::string at = std::to_string(offset);
+        trace.sql("INSERT INTO node_scalar VALUES (1, " + node + ", 1, " + at + ", 8, 0)");
+        for (const auto& [set, value] : {std::pair("1", "7"), {"2", "91"}, {"3", "8"}}) {
+            const bool changes = offset < 40;
+            trace.sql("INSERT INTO launch_scalar VALUES (1, " + std::string(set) + ", 1, " + at + ", 8, "
+                + (changes ? value : "0") + ")");
+        }
+    }
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known AND has_trend"), 0);
+    trace.sql("DELETE FROM launch_scalar WHERE offset BETWEEN 8 AND 32");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known AND has_trend"), 1);
 }
 
 TEST_F(FrozenScalarTest, AConstantIsNone) {

@@ -204,6 +204,24 @@ TEST(RuntimeTable, ParameterWordsInLiveMemoryArePointers) {
     EXPECT_EQ(raw.string(raw.historyOf<raw::KernelShape>()[0].name), "scale");
 }
 
+// PyTorch's multi_tensor_apply_kernel: 3 kB of tensors first, the learning rate last.
+TEST(RuntimeTable, NumbersBehindALargeStructureAreKept) {
+    SpoolBuilder spool;
+    const RawSpool raw = recorded(spool, [] {
+        struct {
+            std::uint64_t tensors[400] = {};
+            std::uint32_t rate = 0x3f000000;
+            std::uint32_t pad = 0;
+        } values;
+        kernelNode(1, &values, sizeof values, {{0, 3200}, {3200, 4}});
+    });
+    const auto scalars = raw.historyOf<raw::NodeScalar>();
+    ASSERT_EQ(scalars.size(), 256u);
+    EXPECT_EQ(scalars[0].param, 1u);
+    EXPECT_EQ(scalars[0].value, 0x3f000000u);
+    EXPECT_EQ(scalars[255].param, 0u);
+}
+
 TEST(RuntimeTable, CopiesKnowTheKindOfTheirMemory) {
     SpoolBuilder spool;
     const RawSpool raw = recorded(spool, [] {
