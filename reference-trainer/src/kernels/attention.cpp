@@ -274,7 +274,7 @@ template <class T> void RingAttentionBackward<T>::host(const Args& args) {
             rowsOf(args.dout, hidden, column, args.batch, b, args.queries), args.logSums + row,
             args.rowSums + row, rowsOf(args.dq, hidden, column, args.batch, b, args.queries),
             rowsOf(args.dkv, 2 * hidden, column, args.batch, b, args.keys),
-            rowsOf(args.dkv, 2 * hidden, hidden + column, args.batch, b, args.keys), true, args.dropout);
+            rowsOf(args.dkv, 2 * hidden, hidden + column, args.batch, b, args.keys), args.add, args.dropout);
     });
 }
 

@@ -31,8 +31,9 @@ template <class T> struct RingAttentionForward {
     static void host(const Args& args);
 };
 
-// Adds this block's part to dq[queries * batch, heads * headSize] and dkv[keys * batch, 2 * heads *
-// headSize]. logSums are the final ones; rowSums[batch, heads, ...] the sums of dout * out of each row.
+// Writes this block's part of dq[queries * batch, heads * headSize] and dkv[keys * batch, 2 * heads *
+// headSize], or with `add` adds it to what is there. logSums are the final ones; rowSums[batch, heads, ...]
+// the sums of dout * out of each row.
 template <class T> struct RingAttentionBackward {
     static constexpr const char* kName = nameOf<"ring_attention_backward", T>();
     struct Args {
@@ -52,6 +53,7 @@ template <class T> struct RingAttentionBackward {
         std::int64_t firstHead = 0, allHeads = 0, wholeLen = 0;
         std::int64_t firstQuery = 0; // local position of query 0
         std::int64_t chunk = 0, queryFirst0 = 0, queryFirst1 = 0, keyFirst0 = 0, keyFirst1 = 0;
+        bool add = true;
     };
     static void host(const Args& args);
 };

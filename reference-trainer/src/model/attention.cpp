@@ -224,14 +224,10 @@ template <class T> void Attention<T>::coreSteps(StepList& list) {
 
 template <class T> Status Attention<T>::packBackward(const Pass& pass, const Slot& slot) const {
     const std::int64_t rows = pass.rows();
-    const std::int64_t width = m_sizes.width();
-    const auto bytes = static_cast<std::size_t>(rows * width) * sizeof(Wide);
     GDT_TRY(pack(pass, slot));
-    GDT_TRY(pass.stream.template launch<kernels::AttentionRowSums<T>>(gridFor(rows * m_sizes.heads),
+    return pass.stream.template launch<kernels::AttentionRowSums<T>>(gridFor(rows * m_sizes.heads),
         {slot.output, m_scratch.heads, m_scratch.rowSums, pass.shape.seqLen, pass.shape.batch, m_sizes.heads,
-            m_sizes.headSize}));
-    GDT_TRY(pass.stream.memsetAsync(m_scratch.queryGradient, 0, bytes));
-    return pass.stream.memsetAsync(m_scratch.keyValueGradients[0], 0, 2 * bytes);
+            m_sizes.headSize});
 }
 
 template <class T> Status Attention<T>::attendHopBackward(const Pass& pass, const Slot& slot, int hop) const {
@@ -245,6 +241,7 @@ template <class T> Status Attention<T>::attendHopBackward(const Pass& pass, cons
             m_scratch.queryGradient + firstRow * width, m_scratch.keyValueGradients[hop % 2], block.queries,
             block.keys, pass.shape.batch, m_sizes.heads, m_sizes.headSize, 3 * width, pass.shape.seqLen,
             block.causal};
+        args.add = hop > 0; // a rank's own keys, the first, are all seen by its queries
         dropHop(args, pass, slot, block, hop);
         GDT_TRY(pass.stream.template launch<kernels::RingAttentionBackward<T>>(
             gridFor(pass.rows() * width), args));

@@ -3,11 +3,10 @@
 // A client of its own: replays a graph of 200 tiny kernels 1,500 times a second and prints, each half second
 // and at the end, the records delivered of those expected, and the device memory taken since the first half
 // second. A pool that is never used again shows as records that stop: give it a small size and limit. Usage:
-// graph_records SECONDS [kind=node|graph|eager|light] [size=BYTES] [limit=BUFFERS] [pinned=1] [flush=FLAG]
-// [nodes=COUNT] [rate=REPLAYS_A_SECOND] [enable=KIND]... [period=MS] [OPTION=1]...
-//   kind       node records of replays (default), one record a replay, kernels launched one by one; light:
-//   such
-//              kernels with graph tracing alone
+// graph_records SECONDS [kind=node|graph|eager|light|none] [size=BYTES] [limit=BUFFERS] [pinned=1]
+// [flush=FLAG] [nodes=COUNT] [rate=REPLAYS_A_SECOND] [enable=KIND]... [period=MS] [OPTION=1]...
+//   kind       node records of replays (default), one record a replay, kernels launched one by one (eager);
+//              light and none: such kernels with graph tracing alone, and with a subscriber alone
 //   enable     number of one more activity kind
 //   period     cuptiActivityFlushPeriod
 //   alone      without a subscriber
@@ -204,8 +203,10 @@ int main(int argc, char** argv) {
     cudaStreamBeginCapture(job.stream, cudaStreamCaptureModeGlobal);
     job.kernels(static_cast<int>(nodes));
     cudaStreamEndCapture(job.stream, &job.graph);
-    cuptiActivityEnable(kind == "graph" || kind == "light" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE
-                                                           : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    if (kind != "none") {
+        cuptiActivityEnable(kind == "graph" || kind == "light" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+                                                               : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    }
     for (int i = 2; i < argc; ++i) {
         if (std::strncmp(argv[i], "enable=", 7) == 0
             && cuptiActivityEnable(static_cast<CUpti_ActivityKind>(std::atoi(argv[i] + 7)))
@@ -242,7 +243,7 @@ int main(int argc, char** argv) {
         const auto due = start + std::chrono::microseconds(static_cast<long>(static_cast<double>(i) * gapUs));
         std::this_thread::sleep_until(due - std::chrono::microseconds(60));
         while (std::chrono::steady_clock::now() < due) { }
-        if (kind == "eager" || kind == "light") {
+        if (kind == "eager" || kind == "light" || kind == "none") {
             job.kernels(static_cast<int>(nodes));
         } else {
             cudaGraphLaunch(job.exec, job.stream);

@@ -63,15 +63,29 @@ TYPED_TEST(TypedGpu, BiasDropoutAdd) {
 
 TYPED_TEST(TypedGpu, Columns) {
     using T = TypeParam;
-    const Values from = rounded<T>(normals<double>(9 * 20, 1));
-    Values to(9 * 13, 0.5);
-    T* gpuTo = this->template put<T>(to);
-    T* gpuWide = this->template put<T>(to);
-    CopyColumns<double>::host({from.data() + 3, to.data() + 2, 9, 7, 20, 13});
-    this->template run<CopyColumns<T>>({this->template put<T>(from) + 3, gpuTo + 2, 9, 7, 20, 13});
-    this->template run<RoundColumns<T>>({this->template put<Wide<T>>(from) + 3, gpuWide + 2, 9, 7, 20, 13});
-    EXPECT_EQ(this->get(gpuTo, to.size()), to);
-    EXPECT_EQ(this->get(gpuWide, to.size()), to);
+    struct Case {
+        std::int64_t rows, columns, fromStep, toStep, from, to;
+    };
+    // In packs and one by one; the last ones need several blocks across or along the rows.
+    for (const Case& c : {Case{9, 7, 20, 13, 3, 2}, Case{6, 8, 24, 16, 8, 8}, Case{6, 8, 24, 16, 4, 8},
+             Case{3, 3072, 4608, 3072, 1536, 0}, Case{262149, 8, 8, 16, 0, 8}}) {
+        const Values from = rounded<T>(normals<double>(length(c.rows * c.fromStep), 1));
+        Values to(length(c.rows * c.toStep), 0.5);
+        T* gpuTo = this->template put<T>(to);
+        T* gpuRounded = this->template put<T>(to);
+        CopyColumns<double>::host(
+            {from.data() + c.from, to.data() + c.to, c.rows, c.columns, c.fromStep, c.toStep});
+        this->template run<CopyColumns<T>>(
+            {this->template put<T>(from) + c.from, gpuTo + c.to, c.rows, c.columns, c.fromStep, c.toStep});
+        EXPECT_EQ(this->get(gpuTo, to.size()), to);
+        const Values wide = rounded<Wide<T>>(normals<double>(length(c.rows * c.fromStep), 2));
+        const Values rounding = rounded<T>(wide);
+        CopyColumns<double>::host(
+            {rounding.data() + c.from, to.data() + c.to, c.rows, c.columns, c.fromStep, c.toStep});
+        this->template run<RoundColumns<T>>({this->template put<Wide<T>>(wide) + c.from, gpuRounded + c.to,
+            c.rows, c.columns, c.fromStep, c.toStep});
+        EXPECT_EQ(this->get(gpuRounded, to.size()), to);
+    }
 }
 
 TYPED_TEST(TypedGpu, VocabEmbedding) {
@@ -158,6 +172,8 @@ TYPED_TEST(TypedGpu, RingAttention) {
             args.queryFirst1 = 3 * args.chunk;
             args.keyFirst0 = second ? 0 : args.queryFirst0;
             args.keyFirst1 = second ? 2 * args.chunk : args.queryFirst1;
+            if constexpr (requires { args.add; })
+                args.add = second;
             return args;
         };
         const Values q = rounded<T>(normals<double>(length(rows * 3 * hidden), 1));
@@ -169,8 +185,8 @@ TYPED_TEST(TypedGpu, RingAttention) {
         W* gpuOut = this->template poison<W>(out.size());
         W* gpuLogs = this->template poison<W>(stats);
         W* gpuRowSums = this->template poison<W>(stats);
-        W* gpuDq = this->template put<W>(dq);
-        W* gpuDkv = this->template put<W>(dkv);
+        W* gpuDq = this->template poison<W>(dq.size());
+        W* gpuDkv = this->template poison<W>(dkv.size());
         const T* gpuQ = this->template put<T>(q);
         const T* gpuDout = this->template put<T>(dout);
         const T* gpuKv[2] = {this->template put<T>(kv[0]), this->template put<T>(kv[1])};

@@ -215,15 +215,21 @@ __device__ inline void scoreGradientOfQueries(float (&p)[N][4], const float (&dp
     }
 }
 
-/// scratch = sum of dout * out of each row, D / 8 threads a row.
-template <class T, int D>
-__global__ void __launch_bounds__(256) attentionRowSumsOfTiles(typename AttentionBackward<T>::Args g) {
+/// sums[batch, heads, seqLen] = sum of dout * out of each row.
+template <class T> struct RowSumArgs {
+    const T* out;
+    const T* dout;
+    float* sums;
+    std::int64_t seqLen, batch, heads;
+};
+
+// D / 8 threads a row.
+template <class T, int D> __global__ void __launch_bounds__(256) attentionRowSumsOfTiles(RowSumArgs<T> g) {
     constexpr int kEach = D / 8;
-    const AttentionView view = viewOf(g, static_cast<int>(blockIdx.y));
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * (256 / kEach) + threadIdx.x / kEach;
     float sum = 0;
     if (i < g.seqLen) {
-        const std::int64_t place = view.out + i * view.outStep + threadIdx.x % kEach * 8;
+        const std::int64_t place = (i * g.batch * g.heads + blockIdx.y) * D + threadIdx.x % kEach * 8;
         const auto a = *reinterpret_cast<const Pack<T, 8>*>(g.dout + place);
         const auto b = *reinterpret_cast<const Pack<T, 8>*>(g.out + place);
 #pragma unroll
@@ -234,14 +240,17 @@ __global__ void __launch_bounds__(256) attentionRowSumsOfTiles(typename Attentio
     for (int step = kEach / 2; step > 0; step /= 2)
         sum += __shfl_xor_sync(0xffffffffU, sum, step);
     if (i < g.seqLen && threadIdx.x % kEach == 0)
-        g.scratch[view.row + i] = sum;
+        g.sums[static_cast<std::int64_t>(blockIdx.y) * g.seqLen + i] = sum;
 }
 
-template <class T, int D>
-cudaError_t launchRowSums(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
+template <class T, int D> cudaError_t launchRowSums(const RowSumArgs<T>& g, LaunchContext& context) {
     const dim3 grid(blocksFor(g.seqLen, 256 / (D / 8)), static_cast<unsigned>(g.batch * g.heads));
     attentionRowSumsOfTiles<T, D><<<grid, 256, 0, context.stream>>>(g);
     return launched();
+}
+template <class T, int D>
+cudaError_t launchRowSums(const typename AttentionBackward<T>::Args& g, LaunchContext& context) {
+    return launchRowSums<T, D>(RowSumArgs<T>{g.out, g.dout, g.scratch, g.seqLen, g.batch, g.heads}, context);
 }
 
 /// Starts `kernel` with a block for each `rows` positions of each (sample, head).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/columns.h"
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/tables.cuh"
 #include "kernels/dropout.h"
 #include "kernels/philox.h"
@@ -79,28 +80,67 @@ template <class T> cudaError_t dropout(const typename Dropout<T>::Args& g, Launc
 
 // --- parts of the columns of a matrix ---------------------------------------------------------------------
 
-template <class From, class To, class Args>
+template <class To, int N, class From> __device__ inline Pack<To, N> converted(const Pack<From, N>& from) {
+    if constexpr (std::is_same_v<From, To>) {
+        return from;
+    } else {
+        Wide<To> values[N];
+        widenAll(from, values);
+        return narrowAll<To, N>(values);
+    }
+}
+
+// A thread takes a pack of N columns of kColumnRows rows, whose loads are under way together.
+constexpr int kColumnRows = 4;
+
+template <class From, class To, int N, class Args>
 __global__ void __launch_bounds__(kThreads) columnsKernel(Args g) {
-    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i >= g.rows * g.columns)
+    const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
+    if (column >= g.columns)
         return;
-    const std::int64_t row = i / g.columns;
-    const std::int64_t column = i % g.columns;
-    const From value = g.from[row * g.fromStep + column];
-    if constexpr (std::is_same_v<From, To>)
-        g.to[row * g.toStep + column] = value;
-    else
-        g.to[row * g.toStep + column] = narrow<To>(value);
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kColumnRows;
+    for (std::int64_t first = static_cast<std::int64_t>(blockIdx.y) * kColumnRows; first < g.rows;
+         first += step) {
+        Pack<From, N> packs[kColumnRows];
+#pragma unroll
+        for (int u = 0; u < kColumnRows; ++u) {
+            if (first + u < g.rows)
+                packs[u] = loadPack<From, N>(g.from + (first + u) * g.fromStep + column);
+        }
+#pragma unroll
+        for (int u = 0; u < kColumnRows; ++u) {
+            if (first + u < g.rows)
+                storePack(g.to + (first + u) * g.toStep + column, converted<To>(packs[u]));
+        }
+    }
+}
+
+template <class From, class To, int N, class Args>
+cudaError_t columnsBy(const Args& g, LaunchContext& context) {
+    constexpr unsigned kMostBlocks = 65535; // along y
+    const unsigned warps = blocksFor(g.columns, 32 * N);
+    const unsigned threads = warps > kThreads / 32 ? kThreads : 32 * warps;
+    const unsigned rows = blocksFor(g.rows, kColumnRows);
+    const dim3 grid(
+        blocksFor(g.columns, static_cast<int>(threads) * N), rows > kMostBlocks ? kMostBlocks : rows);
+    columnsKernel<From, To, N><<<grid, threads, 0, context.stream>>>(g);
+    return launched();
+}
+
+template <class From, class To, class Args> cudaError_t columnsOf(const Args& g, LaunchContext& context) {
+    constexpr int kPack = kPackOf16<From>;
+    if ((g.columns | g.fromStep | g.toStep) % kPack == 0 && aligned(16, g.from)
+        && aligned(kPack * sizeof(To), g.to))
+        return columnsBy<From, To, kPack>(g, context);
+    return columnsBy<From, To, 1>(g, context);
 }
 
 template <class T> cudaError_t copyColumns(const typename CopyColumns<T>::Args& g, LaunchContext& context) {
-    columnsKernel<T, T><<<blocksFor(g.rows * g.columns, kThreads), kThreads, 0, context.stream>>>(g);
-    return launched();
+    return columnsOf<T, T>(g, context);
 }
 
 template <class T> cudaError_t roundColumns(const typename RoundColumns<T>::Args& g, LaunchContext& context) {
-    columnsKernel<Wide<T>, T><<<blocksFor(g.rows * g.columns, kThreads), kThreads, 0, context.stream>>>(g);
-    return launched();
+    return columnsOf<Wide<T>, T>(g, context);
 }
 
 #define GDT_ENTRIES(T)                                                                                       \

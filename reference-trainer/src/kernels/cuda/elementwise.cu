@@ -204,14 +204,26 @@ template <class T> cudaError_t initNormal(const typename InitNormal<T>::Args& g,
     return launched();
 }
 
-template <class T> __global__ void __launch_bounds__(kThreads) roundKernel(typename RoundValues<T>::Args g) {
-    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < g.count)
-        g.out[i] = narrow<T>(g.x[i]);
+// A thread rounds a pack of N; the last one may be shorter.
+template <class T, int N>
+__global__ void __launch_bounds__(kThreads) roundKernel(typename RoundValues<T>::Args g) {
+    const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * N;
+    if (i + N <= g.count) {
+        Wide<T> values[N];
+        widenAll(loadPack<Wide<T>, N>(g.x + i), values);
+        storePack(g.out + i, narrowAll<T, N>(values));
+        return;
+    }
+    for (std::int64_t k = i; k < g.count; ++k)
+        g.out[k] = narrow<T>(g.x[k]);
 }
 
 template <class T> cudaError_t roundValues(const typename RoundValues<T>::Args& g, LaunchContext& context) {
-    roundKernel<T><<<blocksFor(g.count, kThreads), kThreads, 0, context.stream>>>(g);
+    constexpr int kPack = kPackOf16<Wide<T>>;
+    if (aligned(16, g.x) && aligned(kPack * sizeof(T), g.out))
+        roundKernel<T, kPack><<<blocksFor(g.count, kThreads * kPack), kThreads, 0, context.stream>>>(g);
+    else
+        roundKernel<T, 1><<<blocksFor(g.count, kThreads), kThreads, 0, context.stream>>>(g);
     return launched();
 }
 

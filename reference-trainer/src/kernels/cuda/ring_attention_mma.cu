@@ -57,13 +57,13 @@ __device__ inline void forEachPair(
     }
 }
 
-/// to += acc * factor.
+/// to = acc * factor, or with `add` to += acc * factor.
 template <int D>
-__device__ inline void addRows(const float (&acc)[D / 8][4], float factor, float* to, std::int64_t step,
-    std::int64_t first, std::int64_t end, int lane) {
+__device__ inline void putRows(const float (&acc)[D / 8][4], float factor, bool add, float* to,
+    std::int64_t step, std::int64_t first, std::int64_t end, int lane) {
     forEachPair<D>(first, end, step, lane, [&](std::int64_t place, int h, int n) {
         auto* pair = reinterpret_cast<float2*>(to + place);
-        const float2 before = *pair;
+        const float2 before = add ? *pair : float2{};
         *pair = {before.x + acc[n][2 * h] * factor, before.y + acc[n][2 * h + 1] * factor};
     });
 }
@@ -169,8 +169,8 @@ __global__ void __launch_bounds__(kTileThreads)
         dk, dv, tiles, q, dout, k, v, {g.logSums + view.row, g.rowSums + view.row}, rule, firstKey);
     const float scale = rsqrtf(static_cast<float>(D));
     const std::int64_t first = firstKey + warp * 16;
-    addRows<D>(dk, scale, g.dkv + view.keys, view.kvStep, first, g.keys, lane);
-    addRows<D>(dv, 1.0F, g.dkv + view.values, view.kvStep, first, g.keys, lane);
+    putRows<D>(dk, scale, g.add, g.dkv + view.keys, view.kvStep, first, g.keys, lane);
+    putRows<D>(dv, 1.0F, g.add, g.dkv + view.values, view.kvStep, first, g.keys, lane);
 }
 
 template <class T, int D, class Keep>
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kTileThreads)
     float dq[D / 8][4] = {};
     gradientOfQueries<T, D>(
         dq, tiles, q, dout, k, v, {g.logSums + view.row, g.rowSums + view.row}, rule, firstRow);
-    addRows<D>(dq, rsqrtf(static_cast<float>(D)), g.dq + view.of, view.ofStep, firstRow + warp * 16,
+    putRows<D>(dq, rsqrtf(static_cast<float>(D)), g.add, g.dq + view.of, view.ofStep, firstRow + warp * 16,
         g.queries, lane);
 }
 
