@@ -226,6 +226,10 @@ private:
                 if (auto looked = look(runs, kernel, word->first, word->second))
                     changing.push_back(std::move(*looked));
             }
+            for (Looked& looked : changing) {
+                if (looked.series && isAPlainNumber(looked, size))
+                    looked.series->hasTrend = looked.series->isMonotone;
+            }
             const auto good = std::count_if(
                 changing.begin(), changing.end(), [](const Looked& looked) { return looked.hasTrend(); });
             if (size > kLargeParameter && 2 * good <= static_cast<std::ptrdiff_t>(changing.size()))
@@ -236,6 +240,11 @@ private:
             }
         }
         return result;
+    }
+
+    // A parameter of its own and no structure: nobody leaves such a one unset.
+    static bool isAPlainNumber(const Looked& looked, std::int64_t parameterSize) {
+        return looked.place.second == 0 && parameterSize >= 4 && looked.series->bytes == parameterSize;
     }
 
     // A word that changes in the eager runs, with its series if it changes as a host value does.
@@ -292,15 +301,15 @@ public:
         const std::string name = process.graphName(&graph, exec.execId);
         if (frozen == nullptr)
             return m_insert.runWith(process.processId, exec.execId, graph.graphId, name, nullptr, nullptr, 0,
-                nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, 0, 0, replays.count, replays.firstNs,
-                replays.lastNs, step, stack, "low", 0);
+                nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, 0, 0, 0, replays.count,
+                replays.firstNs, replays.lastNs, step, stack, "low", 0);
         const Series& series = frozen->series;
         const bool many = series.distinct >= 3;
         return m_insert.runWith(process.processId, exec.execId, graph.graphId, name, frozen->node->nodeId,
             frozen->node->name, frozen->nodes, frozen->place.first, frozen->place.second + series.offset,
             series.bytes, static_cast<std::int64_t>(series.frozenValue), series.frozenText, series.text,
             static_cast<std::int64_t>(frozen->eagerRuns), static_cast<std::int64_t>(series.distinct),
-            series.hasTrend, replays.count, replays.firstNs, replays.lastNs, step, stack,
+            series.hasTrend, series.isMonotone, replays.count, replays.firstNs, replays.lastNs, step, stack,
             many && series.hasTrend ? "high"
                 : many              ? "medium"
                                     : "low",
@@ -317,7 +326,7 @@ Result<void> buildFrozenScalar(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO frozen_scalar VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?, ?)"));
+            "?, ?, ?, ?, ?, ?, ?, ?)"));
     Writer writer(std::move(insert));
     for (const ProcessData& process : context.raw.processes) {
         GD_TRY_ASSIGN(const Evidence evidence, readEvidence(context.db, process.processId));

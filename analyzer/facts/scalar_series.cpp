@@ -195,7 +195,9 @@ std::optional<Series> changingSeries(const Word& frozen, const std::vector<std::
     const double frozenNumber = asNumber(series.frozenValue);
     if (!areNumbers(integers, real) || (real && !isPlainReal(frozenNumber)) || !goesOn(numbers, frozenNumber))
         return std::nullopt;
-    series.hasTrend = isOneRow(numbers, frozenNumber, real);
+    series.isMonotone
+        = std::is_sorted(numbers.begin(), numbers.end()) || std::is_sorted(numbers.rbegin(), numbers.rend());
+    series.hasTrend = series.isMonotone && isOneRow(numbers, frozenNumber, real);
     series.frozenText = textOf(series.frozenValue, series.bytes, real);
     // The last ones lead up to the capture.
     const std::size_t first = values.size() > kShownValues ? values.size() - kShownValues : 0;

@@ -23,8 +23,8 @@ struct Series {
     std::string frozenText; // as a number, float or integer, by what the values look like
     std::string text; // the eager values, likewise, in order
     std::size_t distinct = 0;
-    bool hasTrend
-        = false; // only rises or only falls, in steps of a like size that the frozen value continues
+    bool isMonotone = false; // only rises or only falls
+    bool hasTrend = false; // and in steps of a like size, which the frozen value continues
 };
 
 // The series of `eager` (in the order of the runs, at least 2), or nothing when it says nothing: one value

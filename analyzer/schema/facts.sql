@@ -291,7 +291,8 @@ CREATE TABLE frozen_scalar (
   eager_text TEXT, -- values of the eager runs for people, in their order
   eager_runs INTEGER NOT NULL, -- eager runs of the region that were seen
   distinct_values INTEGER NOT NULL, -- different values among them
-  has_trend INTEGER NOT NULL, -- 1: the values only rise or only fall
+  has_trend INTEGER NOT NULL, -- 1: they rise or fall in steps of a like size, and the graph's value goes on from them
+  is_monotone INTEGER NOT NULL, -- 1: the values only rise or only fall
   replays INTEGER NOT NULL, -- launches of the executable that succeeded
   start_ns INTEGER NOT NULL, -- first of them
   end_ns INTEGER NOT NULL, -- last of them

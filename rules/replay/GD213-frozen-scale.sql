@@ -32,7 +32,7 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.confidence,
   'bit pattern' AS ev4_label, printf('0x%x', f.frozen_value) AS ev4_value,
   'node' AS ev5_label, f.node_name AS ev5_value
 FROM frozen_scalar AS f
-WHERE f.known AND f.has_trend AND f.replays >= :replays_min
+WHERE f.known AND f.is_monotone AND f.replays >= :replays_min
   AND f.distinct_values >= :values_min
   AND (f.node_name LIKE '%fp8%' OR f.node_name LIKE '%float8%'
     OR f.node_name LIKE '%e4m3%' OR f.node_name LIKE '%e5m2%'
@@ -41,7 +41,7 @@ WHERE f.known AND f.has_trend AND f.replays >= :replays_min
 ORDER BY f.process_id, f.exec_id, f.node_id, f.param, f.offset;
 -- test: fires for each name of such kernels, with the place
 INSERT INTO frozen_scalar (process_id, exec_id, graph_name, node_id, node_name, nodes, param, offset, bytes,
-  frozen_value, frozen_text, eager_text, eager_runs, distinct_values, has_trend, replays, confidence, capture_stack_id)
+  frozen_value, frozen_text, eager_text, eager_runs, distinct_values, is_monotone, replays, confidence, capture_stack_id)
 VALUES (1, 5, 'step', 1, 'set_fp8_scale', 4, 2, 0, 4, 4, '448', '224, 256, 320', 3, 3, 1, 3, 'high', 8),
   (1, 5, 'step', 2, 'cast_to_float8', 4, 2, 4, 4, 4, '4', '1, 2, 3', 3, 3, 1, 3, 'high', 8),
   (1, 5, 'step', 3, 'cast_e4m3', 4, 2, 0, 4, 4, '4', '1, 2, 3', 3, 3, 1, 3, 'high', 8),
@@ -58,7 +58,7 @@ VALUES (1, 5, 'step', 1, 'set_fp8_scale', 4, 2, 0, 4, 4, '448', '224, 256, 320',
 -- expect: step: update_amax gets the scale 4 as parameter 2 in all 3 replays; eager runs passed 1, 2, 3
 -- test: quiet for other kernels, after two replays, for two values, without a trend, and without an eager run
 INSERT INTO frozen_scalar (process_id, exec_id, graph_name, node_id, node_name, nodes, param, offset, frozen_text,
-  eager_text, eager_runs, distinct_values, has_trend, replays, confidence, known)
+  eager_text, eager_runs, distinct_values, is_monotone, replays, confidence, known)
 VALUES (1, 5, 'step', 9, 'adam', 4, 2, 0, '4', '1, 2, 3', 3, 3, 1, 9, 'high', 1),
   (1, 5, 'step', 9, 'set_fp8_scale', 4, 2, 0, '4', '1, 2, 3', 3, 3, 1, 2, 'high', 1),
   (1, 5, 'step', 9, 'set_fp8_scale', 4, 3, 0, '3', '1, 2', 2, 2, 1, 9, 'low', 1),

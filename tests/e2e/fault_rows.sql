@@ -91,7 +91,7 @@ SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%dropout%' AND has_tren
 -- fault: fp8-scale-host
 -- places: | @layer=1
 -- options: --dtype fp8
-SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%set_fp8_scale%' AND has_trend
+SELECT COUNT(*) FROM frozen_scalar WHERE node_name LIKE '%set_fp8_scale%' AND is_monotone
   AND distinct_values > 2 AND replays > 3;
 
 -- fault: host-control-flow

@@ -226,6 +226,19 @@ TEST_F(FrozenScalarTest, AStructureThatNobodyFilledIsNotBelieved) {
     EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known AND has_trend"), 1);
 }
 
+TEST_F(FrozenScalarTest, AParameterOfItsOwnMayRiseAsItLikes) {
+    for (const int value : {3, 14, 17})
+        run(value, {"forward", "adam"}, value);
+    frozenAt(20);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT has_trend + is_monotone FROM frozen_scalar WHERE known"), 2);
+    trace.sql("UPDATE node_scalar SET offset = 4");
+    trace.sql("UPDATE launch_scalar SET offset = 4");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT has_trend * 10 + is_monotone FROM frozen_scalar WHERE known"), 1)
+        << "in a structure";
+}
+
 TEST_F(FrozenScalarTest, AConstantIsNone) {
     for (int i = 1; i <= 3; ++i)
         run(i, {"forward", "adam"}, 1);
