@@ -123,6 +123,8 @@ struct SessionState {
 
     RateLimit allocationStacks{2000};
     RateLimit blockingStacks{200};
+    RateLimit kernelNodeStacks{4000};
+    RateLimit otherNodeStacks{2000};
     RateLimit queries{200};
     std::atomic<std::uint64_t> queriesLeftOut{0};
     std::atomic<std::uint64_t> stacksLeftOut{0};

@@ -24,6 +24,11 @@ bool inCaptureCall(ThreadState& thread) noexcept {
             || call->api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH);
 }
 
+/// Somebody will ask where the work of such a node comes from. The others only order it.
+bool isWork(std::uint32_t type) noexcept {
+    return type != GD_RT_NODE_EMPTY && type != GD_RT_NODE_WAIT_EVENT && type != GD_RT_NODE_EVENT_RECORD;
+}
+
 /// The live allocation that holds `address`, marked as referenced by a node. False: none.
 bool findAllocation(SessionState& session, std::uint64_t address, LiveRange& found) noexcept {
     SpinGuard guard(session.memoryLock);
@@ -48,6 +53,11 @@ bool isLive(SessionState& session, std::uint64_t address) noexcept {
     }
     SpinGuard guard(session.memoryLock);
     return session.driverMemory.find(address) != nullptr || session.frameworkMemory.find(address) != nullptr;
+}
+
+bool isExec(SessionState& session, std::uint64_t graph) noexcept {
+    SpinGuard guard(session.graphLock);
+    return session.execs.find(graph) != nullptr;
 }
 
 /// Kind of the driver allocation behind an address, 0 = unknown.
@@ -208,8 +218,8 @@ void graph(gd_rt_life life, const gd_rt_graph& graph) noexcept {
         record.capture = captureOf(openCall(entry.thread())->stream);
     }
     record.origin = static_cast<std::uint16_t>(origin);
-    if (const OpenCall* call = openCall(entry.thread()); call != nullptr) {
-        record.stack = call->stack;
+    if (life != GD_RT_DESTROYED) {
+        record.stack = stackOfNode(session, entry.thread(), false, record.timeNs);
     }
     {
         SpinGuard guard(session.graphLock);
@@ -239,9 +249,14 @@ void node(gd_rt_life life, const gd_rt_node& node, bool inExec) noexcept {
     record.origin = node.origin_node;
     record.parentNode = node.parent_node;
     record.thread = thread.lane.thread;
-    record.stack = call != nullptr ? call->stack : 0;
     record.life = static_cast<std::uint16_t>(life);
     record.type = static_cast<std::uint16_t>(node.type);
+    inExec = inExec || isExec(session, node.graph);
+    if (life == GD_RT_CREATED && !inExec && isWork(node.type)) {
+        record.stack = stackOfNode(session, thread, node.type == GD_RT_NODE_KERNEL, record.timeNs);
+    } else {
+        record.stack = call != nullptr ? call->stack : 0;
+    }
     const std::uint64_t stream = node.stream != 0 ? node.stream : call != nullptr ? call->stream : 0;
     if (life == GD_RT_CREATED && session.openCaptures.load(std::memory_order_relaxed) != 0) {
         SpinGuard guard(session.captureLock);
@@ -255,10 +270,7 @@ void node(gd_rt_life life, const gd_rt_node& node, bool inExec) noexcept {
     }
     {
         SpinGuard guard(session.graphLock);
-        GraphNote* note = session.graphs.find(node.graph);
-        GraphNote* execNote = session.execs.find(node.graph);
-        inExec = inExec || execNote != nullptr;
-        note = inExec ? execNote : note;
+        GraphNote* note = inExec ? session.execs.find(node.graph) : session.graphs.find(node.graph);
         if (note != nullptr) {
             note->nodes += life == GD_RT_CREATED || (inExec && life == GD_RT_CLONED) ? 1u : 0u;
             note->nodes -= life == GD_RT_DESTROYED && note->nodes != 0 ? 1u : 0u;

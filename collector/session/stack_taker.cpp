@@ -34,15 +34,29 @@ raw::StackRef stackOfCall(SessionState& session, ThreadState& thread) noexcept {
     return call->stack;
 }
 
-raw::StackRef stackOfAllocation(SessionState& session, ThreadState& thread, std::int64_t nowNs) noexcept {
+namespace {
+
+raw::StackRef stackWithin(
+    RateLimit& limit, SessionState& session, ThreadState& thread, std::int64_t nowNs) noexcept {
     if (const OpenCall* call = openCall(thread); call != nullptr && call->stackTried) {
         return call->stack;
     }
-    if (!session.allocationStacks.take(nowNs)) {
+    if (!limit.take(nowNs)) {
         session.stacksLeftOut.fetch_add(1, std::memory_order_relaxed);
         return 0;
     }
     return stackOfCall(session, thread);
+}
+
+} // namespace
+
+raw::StackRef stackOfAllocation(SessionState& session, ThreadState& thread, std::int64_t nowNs) noexcept {
+    return stackWithin(session.allocationStacks, session, thread, nowNs);
+}
+
+raw::StackRef stackOfNode(
+    SessionState& session, ThreadState& thread, bool isKernel, std::int64_t nowNs) noexcept {
+    return stackWithin(isKernel ? session.kernelNodeStacks : session.otherNodeStacks, session, thread, nowNs);
 }
 
 bool isNewSite(SessionState& session, std::uint16_t api) noexcept {

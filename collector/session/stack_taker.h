@@ -16,6 +16,11 @@ raw::StackRef stackOfCall(SessionState& session, ThreadState& thread) noexcept;
 /// Same, within the limit for allocations; what is over it is counted.
 raw::StackRef stackOfAllocation(SessionState& session, ThreadState& thread, std::int64_t nowNs) noexcept;
 
+/// Same, for a node that becomes part of a graph and for the graph itself. Kernels have a limit of their own:
+/// copies, fills and allocations among thousands of them keep their stacks.
+raw::StackRef stackOfNode(
+    SessionState& session, ThreadState& thread, bool isKernel, std::int64_t nowNs) noexcept;
+
 /// For frequent calls: the first one of each call site.
 bool isNewSite(SessionState& session, std::uint16_t api) noexcept;
 

@@ -83,6 +83,10 @@ TEST_F(MadeUpCuda, IsRecordedLikeARealOne) {
     EXPECT_TRUE(ownLines(end.err).empty()) << end.err;
     EXPECT_EQ(value("SELECT count(*) FROM replay WHERE result = 0"), "20");
     EXPECT_EQ(value("SELECT count(*) FROM graph_node WHERE exec_id IS NULL"), "2");
+    EXPECT_NE(
+        value("SELECT count(*) FROM graph_node JOIN stack_frame USING (stack_id) WHERE exec_id IS NULL AND "
+              "type = 'memset' AND module LIKE '%/gd_made_up_job'"),
+        "0");
     EXPECT_EQ(state("callbacks"), "complete");
     EXPECT_EQ(state("node_params"), "complete");
     EXPECT_NE(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "0");
