@@ -270,7 +270,10 @@ Reason reasonOf(const ProcessData& process, const Region& region, const Found& f
         const std::string shapes = std::to_string(found.shapesSeen.size())
             + (found.shapesSeen.size() == 1 ? " launch shape has none" : " launch shapes have none");
         if (recurring)
-            return {"limit", execs + ", " + shapes + " although they come again"};
+            return {"limit",
+                execs + ", " + shapes
+                    + (found.shapesSeen.size() == 1 ? " although it comes" : " although they come")
+                    + " again"};
         return {"new_shape", execs + ", " + shapes};
     }
     if (found.whileExecLived < found.eagerRuns)

@@ -298,9 +298,11 @@ Result<void> writeSource(
     ProcessImport& process, Statement& insert, CoverageSource source, const std::vector<Loss>& losses) {
     std::vector<Interval> intervals
         = source == CoverageSource::comm_ops ? bestComm(process) : recorded(process, source);
+    const bool isOfNccl = source == CoverageSource::comm_ops || source == CoverageSource::nccl_plugin
+        || source == CoverageSource::nccl_nvtx;
     if (intervals.empty())
-        intervals.push_back(
-            {process.startNs, process.endNs, CoverageState::Absent, "the collector did not report it"});
+        intervals.push_back({process.startNs, process.endNs, CoverageState::Absent,
+            isOfNccl ? "no communication was seen" : "the collector did not report it"});
     if (intervals.front().fromNs > process.startNs)
         intervals.insert(intervals.begin(),
             {process.startNs, intervals.front().fromNs, CoverageState::Absent, "not yet switched on"});

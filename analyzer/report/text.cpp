@@ -325,8 +325,22 @@ void writeRules(Page& page, const Report& report) {
         if (rule.outcome == rules::Outcome::clean && !rule.reason.empty())
             page.labelled(rule.id, fmt::format("clean, but {}", rule.reason));
     }
-    for (const rules::RuleOutcome* rule : unknown)
-        page.labelled(rule->id, fmt::format("not evaluated: {}", rule->reason));
+    // Rules that lack the same thing share a line.
+    std::vector<std::pair<std::string, std::string>> reasons; // ids, reason
+    for (const rules::RuleOutcome* rule : unknown) {
+        const auto same = std::find_if(
+            reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.second == rule->reason; });
+        if (same != reasons.end())
+            same->first += " " + rule->id;
+        else
+            reasons.emplace_back(rule->id, rule->reason);
+    }
+    for (const auto& [ids, reason] : reasons) {
+        if (ids.find(' ') == std::string::npos)
+            page.labelled(ids, fmt::format("not evaluated: {}", reason));
+        else
+            page.labelled("", fmt::format("{} not evaluated: {}", ids, reason));
+    }
 }
 
 } // namespace

@@ -127,6 +127,7 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
     Found found;
     std::size_t frames = 0;
     bool isAutograd = false;
+    std::string innermost;
     m_frames.bind(1, stack);
     while (true) {
         GD_TRY_ASSIGN(const bool row, m_frames.step());
@@ -136,6 +137,10 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
         Location frame{std::string(m_frames.text(2)), m_frames.int64(3), std::string(m_frames.text(1)),
             std::string(m_frames.text(4)), std::string(m_frames.text(0))};
         isAutograd = isAutograd || frame.function.find("torch::autograd::Engine") != std::string::npos;
+        if (innermost.empty() && !frame.function.empty())
+            innermost = frame.file.empty()
+                ? frame.function
+                : fmt::format("{} ({}:{})", frame.function, frame.file, frame.line);
         if (found.locations.size() < kMaxLocations && !m_filter->skips(frame))
             found.locations.push_back(std::move(frame));
     }
@@ -148,8 +153,10 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
               "pass is not known (torch.autograd.set_detect_anomaly(True) names it where the backward pass "
               "fails)";
     else if (found.locations.empty())
-        found.reason
-            = fmt::format("all {} frames of the call stack lie in code that frames.txt skips", frames);
+        found.reason = fmt::format("{} in libraries and frameworks{}",
+            frames == 1 ? "the only frame of the call stack lies"
+                        : fmt::format("all {} frames of the call stack lie", frames),
+            innermost.empty() ? "" : ", the innermost in " + innermost);
     m_known.emplace(stack, found);
     return found;
 }

@@ -77,10 +77,24 @@ std::string argumentList(const Template& parts, int depth, std::size_t columns) 
     return fmt::format("<{}>", list);
 }
 
+// "(ns::Type)1", a value of an enumeration, without its namespaces; empty for anything else.
+std::string enumerator(std::string_view text) {
+    const std::size_t close = text.find(')');
+    if (!text.starts_with('(') || close == std::string_view::npos)
+        return {};
+    const std::string_view value = base::trim(text.substr(close + 1));
+    const bool isNumber = value.find_first_not_of("-0123456789") == std::string_view::npos;
+    return value.empty() || !isNumber
+        ? std::string()
+        : fmt::format("({}){}", lastComponent(text.substr(1, close - 1)), value);
+}
+
 std::string shorten(std::string_view text, int depth, std::size_t columns) {
     // Of a lambda its function says more than its number.
     if (depth > 0 && text.find('{') != std::string_view::npos)
         return std::string(lastComponent(split(bareFunctionName(text)).name));
+    if (const std::string value = enumerator(text); depth > 0 && !value.empty())
+        return value;
     const Template parts = split(text);
     const std::string name(lastComponent(parts.name));
     return name + argumentList(parts, depth, columns > name.size() ? columns - name.size() : 0);

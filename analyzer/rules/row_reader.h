@@ -21,6 +21,8 @@ public:
         const Statement& statement, const RuleFile& rule, std::span<const RuleParam> params);
     // The row the statement stands on. Rank, ranks and locations are left to the caller.
     Result<Finding> read() const;
+    // False: findings of this rule have no place by their nature.
+    bool namesCalls() const { return m_statement.columnIndex("stack_id").has_value(); }
 
 private:
     RowReader(const Statement& statement, const RuleFile& rule, std::span<const RuleParam> params)

@@ -194,7 +194,9 @@ Result<void> Runner::collect(const RuleFile& rule, std::span<const RuleParam> pa
         }
         GD_TRY_ASSIGN(LocationFinder::Found found, m_locations.find(finding.stackId));
         finding.locations = std::move(found.locations);
-        finding.locationReason = std::move(found.reason);
+        finding.locationReason = reader->namesCalls()
+            ? std::move(found.reason)
+            : "the finding is about the run as a whole, not about one call";
         m_run.findings.push_back(std::move(finding));
     }
     outcome.outcome = outcome.count > 0 ? Outcome::fired : Outcome::clean;
@@ -251,6 +253,15 @@ Result<std::optional<Runner::KnownRows>> Runner::knownRows(const std::string& ta
     return rows;
 }
 
+// What it means that a row of this table is not known, where the table has no column that says it.
+std::string whyUnknown(std::string_view table) {
+    if (table == "frozen_scalar")
+        return ": no eager run of a graph's kernels was recorded to compare it with";
+    if (table == "unordered_access")
+        return ": edges or parameters of the graphs were not recorded";
+    return {};
+}
+
 Result<void> Runner::judgeKnown(const std::vector<std::string>& tables, RuleOutcome& outcome) {
     std::string worst;
     std::string why;
@@ -268,10 +279,10 @@ Result<void> Runner::judgeKnown(const std::vector<std::string>& tables, RuleOutc
     if (!outcome.knownShare || *outcome.knownShare >= 1)
         return {};
     const std::string share = *outcome.knownShare <= 0
-        ? fmt::format("none of the rows of {} could be judged", worst)
-        : fmt::format(
-            "judged over {:.4g} % of the rows of {}", std::floor(*outcome.knownShare * 1000) / 10, worst);
-    const std::string note = why.empty() ? share : fmt::format("{}: {}", share, why);
+        ? std::string("nothing could be judged")
+        : fmt::format("only {:.4g} % could be judged", std::floor(*outcome.knownShare * 1000) / 10);
+    const std::string note
+        = fmt::format("{}{} (table {})", share, why.empty() ? whyUnknown(worst) : ": " + why, worst);
     outcome.reason = outcome.reason.empty() ? note : fmt::format("{}; {}", outcome.reason, note);
     if (*outcome.knownShare <= 0 && outcome.outcome == Outcome::clean)
         outcome.outcome = Outcome::notEvaluated;

@@ -14,7 +14,7 @@
 --   for one run only; for captures graphdoctor names the failing call without it.
 -- source: CUDA programming guide, environment variables; PyTorch documentation, CUDA environment variables and
 --   torch.distributed (NCCL variables)
--- message: {name}={value} is set in a job with {execs} executable graphs: {effect}
+-- message: {name}={value} is set in a job with {execs:count executable graph}: {effect}
 WITH known(name, effect) AS (VALUES
   ('CUDA_LAUNCH_BLOCKING', 'each launch waits until its work is done'),
   ('TORCH_NCCL_BLOCKING_WAIT', 'the host waits for each collective'),

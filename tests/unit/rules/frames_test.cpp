@@ -128,7 +128,12 @@ TEST_F(LocationFinderTest, SaysWhyThereIsNoLocation) {
     EXPECT_EQ(finder.find(base::StackId::none())->reason, "no call stack was recorded");
     EXPECT_EQ(finder.find(base::StackId(77))->reason, "the recorded call stack has no frames");
     EXPECT_EQ(finder.find(base::StackId(6))->reason,
-        "all 1 frames of the call stack lie in code that frames.txt skips");
+        "the only frame of the call stack lies in libraries and frameworks, the innermost in cuMemAlloc_v2");
+    add(7, "native", 0, "cudaHostAlloc", "", 0, "/lib/libcudart.so.13");
+    add(7, "python", 0, "pin_memory", "/p/site-packages/torch/utils/data/_utils/pin_memory.py", 98, "");
+    EXPECT_EQ(finder.find(base::StackId(7))->reason,
+        "all 2 frames of the call stack lie in libraries and frameworks, the innermost in pin_memory "
+        "(/p/site-packages/torch/utils/data/_utils/pin_memory.py:98)");
     add(8, "native", 0, "at::native::item(at::Tensor const&)", "", 0, "/lib/libtorch_cuda.so");
     add(8, "native", 1, "torch::autograd::Engine::evaluate_function(int)", "", 0, "/lib/libtorch_cpu.so");
     EXPECT_THAT(

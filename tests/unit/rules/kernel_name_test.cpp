@@ -24,6 +24,13 @@ TEST(KernelName, NamesTheFunctionOfALambda) {
     EXPECT_EQ(shortKernelName("ns::launch(int)::{lambda(int)#1}::operator()(int) const"), "launch");
 }
 
+TEST(KernelName, KeepsTheTypeOfAnEnumerator) {
+    EXPECT_EQ(shortKernelName("void at::native::lpnorm_cleanup<float, (at::native::NormType)1, float, true, "
+                              "float>(float const*, at::native::TensorListAddresses, int)"),
+        "lpnorm_cleanup<float, (NormType)1, float, true, float>");
+    EXPECT_EQ(shortKernelName("void f<(anonymous namespace)::Op<int> >(int)"), "f<Op<int>>");
+}
+
 TEST(KernelName, CutsDeepAndLongTemplates) {
     EXPECT_EQ(shortKernelName("void cutlass::Kernel2<a::B<c::D<e::F<int> >, int> >(a::B<int>::Params)"),
         "Kernel2<B<D<…>, int>>");

@@ -95,11 +95,11 @@ TEST_F(RuleRunnerTest, CleanOnlyWhereItLooked) {
     const RuleRun result = runSample();
     EXPECT_EQ(result.outcomes[0].outcome, Outcome::clean);
     EXPECT_EQ(result.outcomes[0].knownShare, 0.5);
-    EXPECT_EQ(result.outcomes[0].reason, "judged over 50 % of the rows of replay_gap");
+    EXPECT_EQ(result.outcomes[0].reason, "only 50 % could be judged (table replay_gap)");
     exec("UPDATE replay_gap SET known = 0");
     const RuleRun blind = runSample();
     EXPECT_EQ(blind.outcomes[0].outcome, Outcome::notEvaluated);
-    EXPECT_EQ(blind.outcomes[0].reason, "none of the rows of replay_gap could be judged");
+    EXPECT_EQ(blind.outcomes[0].reason, "nothing could be judged (table replay_gap)");
 }
 
 TEST_F(RuleRunnerTest, NotEvaluatedWithoutCoverage) {
@@ -281,7 +281,14 @@ TEST_F(RuleRunnerTest, ColumnsMayLowerConfidenceAndReplaceSeverity) {
     EXPECT_EQ(finding.severity, Severity::error);
     EXPECT_EQ(finding.confidence, Confidence::medium);
     EXPECT_EQ(finding.rootId, std::nullopt);
-    EXPECT_EQ(finding.locationReason, "no call stack was recorded");
+    EXPECT_EQ(finding.locationReason, "the finding is about the run as a whole, not about one call");
+}
+
+TEST_F(RuleRunnerTest, WithoutAStackItSaysThatNoneWasRecorded) {
+    gap(1, 0, 9'000'000);
+    const RuleFile rule
+        = ruleWith("GD902", "SELECT process_id, start_ns, end_ns, NULL AS stack_id FROM replay_gap");
+    EXPECT_EQ(run({rule}).findings[0].locationReason, "no call stack was recorded");
 }
 
 TEST_F(RuleRunnerTest, ManyFindingsAreCountedNotKept) {
