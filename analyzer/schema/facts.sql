@@ -445,7 +445,8 @@ CREATE TABLE capture_risk (
   api TEXT NOT NULL, -- the call it makes most: driver function
   runtime_api TEXT, -- its runtime name
   calls INTEGER NOT NULL, -- such calls
-  rate_per_s REAL NOT NULL, -- a second
+  rate_per_s REAL NOT NULL, -- a second, between the first and the last
+  tenths INTEGER NOT NULL, -- in how many tenths of the time between the first and the thread's last call of any kind it makes them
   captures INTEGER NOT NULL, -- successful captures in that time
   mean_open_ns INTEGER NOT NULL, -- how long one is open
   expected REAL NOT NULL, -- calls to expect in one capture: rate x mean

@@ -9,12 +9,16 @@
 -- param expected_min: 0.05
 -- param calls_min: 10
 -- param missed_max: 3
+-- param span_s_min: 1
+-- param tenths_min: 5
 -- why: A capture in global mode forbids every thread of the process the calls that could disturb it:
 --   allocations, frees, event queries, synchronises, module loads. The other thread gets 900, the capture is
 --   invalidated, and its thread sees only 901 without a culprit. The error may kill the other thread too. Where a
 --   thread makes such calls so often that one falls into every twentieth capture or more, it is a matter of time: a
 --   warning, though all captures of this run ended well. Where they should have met three calls and met none, the
---   thread keeps away from captures, as PyTorch's backward threads do, and there is nothing to warn of.
+--   thread keeps away from captures, and there is nothing to warn of; nor where the calls are a burst (less than a
+--   second, or less than half of the thread's life), nor of PyTorch's backward threads, which work only while the
+--   thread that captures waits for them.
 -- fix: Capture with capture_error_mode="thread_local" (torch.cuda.graph, make_graphed_callables) or
 --   cudaStreamCaptureModeThreadLocal. Or keep helpers quiet: create data loaders with pin_memory after the capture,
 --   drain NCCL work before it, upgrade PyTorch (its watchdog is guarded since 2.2), and let helper threads of your
@@ -62,6 +66,7 @@ SELECT r.process_id, r.start_ns, r.end_ns, NULL, r.thread_id, r.stack_id,
 FROM capture_risk AS r
 WHERE r.known AND r.expected > :expected_min AND r.calls >= :calls_min
   AND r.expected * r.captures <= :missed_max
+  AND r.end_ns - r.start_ns >= :span_s_min * 1e9 AND r.tenths >= :tenths_min
 ORDER BY 1, 7;
 -- test: fires when a pinning thread allocates
 INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
@@ -102,24 +107,31 @@ VALUES (1, 1, 1, 'global', 1, 10, 90, 'cuMemAlloc', 'ALLOC', 900, 0, 1, 2, 20, 3
 -- expect: none
 -- test: a warning when a thread polls so often that a capture will meet it
 INSERT INTO capture_risk (process_id, capture_id, thread_id, thread, api, runtime_api, calls,
-  rate_per_s, captures, mean_open_ns, expected, start_ns, end_ns, stack_id)
-VALUES (1, 3, 2, 'pt_data_pin', 'cuMemHostAlloc', 'cudaHostAlloc', 10, 20, 4, 5000000, 0.1, 100, 900, 7),
-  (2, 3, 2, NULL, 'cuEventQuery', NULL, 5000, 100, 2, 5000000, 0.5, 100, 900, NULL);
+  rate_per_s, captures, mean_open_ns, expected, tenths, start_ns, end_ns, stack_id)
+VALUES (1, 3, 2, 'pt_data_pin', 'cuMemHostAlloc', 'cudaHostAlloc', 10, 20, 4, 5000000, 0.1, 10, 0, 1000000000, 7),
+  (2, 3, 2, NULL, 'cuEventQuery', NULL, 5000, 100, 2, 5000000, 0.5, 10, 0, 1000000000, NULL);
 -- expect: cuMemHostAlloc [cudaHostAlloc] is called 20.0 times a second on thread pt_data_pin: a global capture is open for 5.0 ms, so one in 10 will meet such a call and break | severity=warning confidence=medium root_id=3 stack_id=7 thread_id=2
 -- expect: cuEventQuery is called 100.0 times a second on thread 2: a global capture is open for 5.0 ms, so one in 2 will meet such a call and break | severity=warning
 -- test: just above the expectation a warning, at exactly it, below it, with too few calls or not known quiet
 INSERT INTO capture_risk (process_id, capture_id, thread_id, thread, api, calls, rate_per_s,
-  captures, mean_open_ns, expected, start_ns, end_ns, known)
-VALUES (1, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 5500000, 0.055, 100, 900, 1),
-  (2, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 5000000, 0.05, 100, 900, 1),
-  (3, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 4500000, 0.045, 100, 900, 1),
-  (4, 3, 2, 'worker', 'cuMemFree', 9, 10, 4, 5500000, 0.055, 100, 900, 1),
-  (5, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 5500000, 0.055, 100, 900, 0);
+  captures, mean_open_ns, expected, tenths, start_ns, end_ns, known)
+VALUES (1, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 5500000, 0.055, 10, 0, 1000000000, 1),
+  (2, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 5000000, 0.05, 10, 0, 1000000000, 1),
+  (3, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 4500000, 0.045, 10, 0, 1000000000, 1),
+  (4, 3, 2, 'worker', 'cuMemFree', 9, 10, 4, 5500000, 0.055, 10, 0, 1000000000, 1),
+  (5, 3, 2, 'worker', 'cuMemFree', 10, 10, 4, 5500000, 0.055, 10, 0, 1000000000, 0);
 -- expect: cuMemFree is called 10.0 times a second on thread worker: a global capture is open for 5.5 ms, so one in 18 will meet such a call and break | process_id=1
 -- test: quiet when captures should have met three calls and met none; at three exactly a warning
 INSERT INTO capture_risk (process_id, capture_id, thread_id, thread, api, calls, rate_per_s,
-  captures, mean_open_ns, expected, start_ns, end_ns)
-VALUES (1, 3, 2, 'pt_autograd_0', 'cuEventQuery', 5000, 1000, 4, 5000000, 5, 100, 900),
-  (2, 3, 2, 'worker', 'cuEventQuery', 5000, 100, 6, 5000000, 0.5, 100, 900),
-  (3, 3, 2, 'worker', 'cuEventQuery', 5000, 100, 7, 5000000, 0.5, 100, 900);
+  captures, mean_open_ns, expected, tenths, start_ns, end_ns)
+VALUES (1, 3, 2, 'pt_autograd_0', 'cuEventQuery', 5000, 1000, 4, 5000000, 5, 10, 0, 1000000000),
+  (2, 3, 2, 'worker', 'cuEventQuery', 5000, 100, 6, 5000000, 0.5, 10, 0, 1000000000),
+  (3, 3, 2, 'worker', 'cuEventQuery', 5000, 100, 7, 5000000, 0.5, 10, 0, 1000000000);
 -- expect: cuEventQuery is called 100.0 times a second on thread worker: a global capture is open for 5.0 ms, so one in 2 will meet such a call and break | process_id=2
+-- test: quiet for a burst: just below a second, or in fewer than five tenths of the thread's life
+INSERT INTO capture_risk (process_id, capture_id, thread_id, thread, api, calls, rate_per_s,
+  captures, mean_open_ns, expected, tenths, start_ns, end_ns)
+VALUES (1, 3, 2, 'worker', 'cuMemAlloc', 18, 78, 2, 2800000, 0.22, 10, 1, 1000000000),
+  (2, 3, 2, 'worker', 'cuMemAlloc', 18, 78, 2, 2800000, 0.22, 4, 0, 1000000000),
+  (3, 3, 2, 'worker', 'cuMemAlloc', 18, 78, 2, 2800000, 0.22, 5, 0, 1000000000);
+-- expect: cuMemAlloc is called 78.0 times a second on thread worker: a global capture is open for 2.8 ms, so one in 5 will meet such a call and break | process_id=3

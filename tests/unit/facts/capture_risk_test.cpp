@@ -35,6 +35,46 @@ TEST_F(CaptureRiskTest, AThreadThatWillHitACaptureSomeDay) {
     EXPECT_EQ(trace.number("SELECT mean_open_ns FROM capture_risk"), kMs);
     EXPECT_DOUBLE_EQ(trace.real("SELECT expected FROM capture_risk"), 0.2);
     EXPECT_EQ(trace.number("SELECT captures FROM capture_risk"), 5);
+    EXPECT_EQ(trace.number("SELECT tenths FROM capture_risk"), 10);
+}
+
+TEST_F(CaptureRiskTest, NotTheThreadOfPyTorchsBackwardPasses) {
+    captures();
+    calls(GD_API_MEM_ALLOC);
+    trace.sql("UPDATE thread SET name = 'pt_autograd_0' WHERE thread_id = 2");
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(CaptureRiskTest, NotAThreadThatOnlyWorksWhileTheCapturingOneWaitsForIt) {
+    captures();
+    calls();
+    for (std::int64_t i = 0; i <= 20; ++i)
+        trace.call(1, GD_API_STREAM_SYNCHRONIZE, (5 + 5 * i) * kMs - 50 * kUs, (5 + 5 * i) * kMs + 50 * kUs);
+    EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(CaptureRiskTest, AThreadWhoseCallsFallIntoWaitsBecauseThereIsHardlyAnythingElse) {
+    captures();
+    calls();
+    for (std::int64_t i = 0; i <= 20; ++i)
+        trace.call(1, GD_API_STREAM_SYNCHRONIZE, (5 + 5 * i) * kMs - 4 * kMs, (5 + 5 * i) * kMs + 900 * kUs);
+    EXPECT_EQ(rows(), 1);
+}
+
+TEST_F(CaptureRiskTest, AThreadThatIsOnceOutsideOfThem) {
+    captures();
+    calls();
+    for (std::int64_t i = 0; i < 20; ++i)
+        trace.call(1, GD_API_STREAM_SYNCHRONIZE, (5 + 5 * i) * kMs - 50 * kUs, (5 + 5 * i) * kMs + 50 * kUs);
+    EXPECT_EQ(rows(), 1);
+}
+
+TEST_F(CaptureRiskTest, ABurstIsSmallBesideWhatTheThreadDoesLater) {
+    captures();
+    calls();
+    trace.call(2, GD_API_MEMCPY_HTOD_ASYNC, 905 * kMs, 906 * kMs);
+    EXPECT_EQ(rows(), 1);
+    EXPECT_EQ(trace.number("SELECT tenths FROM capture_risk"), 2);
 }
 
 TEST_F(CaptureRiskTest, NotInOtherModes) {
