@@ -5,6 +5,7 @@
 #include "analyzer/facts/comm_cost.h"
 #include "analyzer/facts/frozen_shape.h"
 #include "analyzer/facts/job_words.h"
+#include "analyzer/facts/node_place.h"
 #include "analyzer/facts/passes.h"
 #include "analyzer/facts/pool_conflict.h"
 #include "analyzer/facts/rank_divergence.h"
@@ -55,6 +56,7 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildMemoryStep(context));
     GD_TRY(buildStalePointer(context));
     GD_TRY(buildMemoryWatch(context));
+    GD_TRY(buildNodePlace(context));
     GD_TRY(buildFrozenScalar(context));
     GD_TRY(buildFrozenShape(context));
     GD_TRY(buildFallback(context));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds words that eager runs of a region pass with changing values and that its graph repeats.
+#include "analyzer/facts/node_place.h"
 #include "analyzer/facts/passes.h"
 #include "analyzer/facts/scalar_series.h"
 
@@ -294,22 +295,22 @@ public:
         : m_insert(std::move(insert)) { }
 
     Result<void> write(const ProcessData& process, const Exec& exec, const Graph& graph,
-        const Replays& replays, const Frozen* frozen) {
-        const Capture* capture = process.capture(graph.captureId);
-        const auto stack = orNull(capture != nullptr ? capture->beginStackId : graph.stackId);
+        const Replays& replays, const Frozen* frozen, NodePlaces& places) {
         const auto step = process.stepNumberAt(replays.firstNs);
         const std::string name = process.graphName(&graph, exec.execId);
         if (frozen == nullptr)
             return m_insert.runWith(process.processId, exec.execId, graph.graphId, name, nullptr, nullptr, 0,
                 nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, 0, 0, 0, replays.count,
-                replays.firstNs, replays.lastNs, step, stack, "low", 0);
+                replays.firstNs, replays.lastNs, step, nullptr, "low", 0);
+        GD_TRY_ASSIGN(const std::int64_t place, places.of(*frozen->node));
         const Series& series = frozen->series;
         const bool many = series.distinct >= 3;
         return m_insert.runWith(process.processId, exec.execId, graph.graphId, name, frozen->node->nodeId,
             frozen->node->name, frozen->nodes, frozen->place.first, frozen->place.second + series.offset,
             series.bytes, static_cast<std::int64_t>(series.frozenValue), series.frozenText, series.text,
             static_cast<std::int64_t>(frozen->eagerRuns), static_cast<std::int64_t>(series.distinct),
-            series.hasTrend, series.isMonotone, replays.count, replays.firstNs, replays.lastNs, step, stack,
+            series.hasTrend, series.isMonotone, replays.count, replays.firstNs, replays.lastNs, step,
+            orNull(place),
             many && series.hasTrend ? "high"
                 : many              ? "medium"
                                     : "low",
@@ -332,6 +333,7 @@ Result<void> buildFrozenScalar(FactContext& context) {
         GD_TRY_ASSIGN(const Evidence evidence, readEvidence(context.db, process.processId));
         const KeyWords keys(evidence, process);
         const Finder finder(evidence, keys);
+        NodePlaces places(context.stacks, process);
         for (const Exec& exec : process.execs) {
             const Graph* graph = process.templateOf(exec);
             const Replays replays = replaysOf(process, exec);
@@ -341,11 +343,11 @@ Result<void> buildFrozenScalar(FactContext& context) {
             const std::vector<const Node*> kernels = kernelsOf(process, *graph);
             const std::vector<std::size_t> runs = finder.runsOf(kernels);
             if (runs.size() < 2) {
-                GD_TRY(writer.write(process, exec, *graph, replays, nullptr));
+                GD_TRY(writer.write(process, exec, *graph, replays, nullptr, places));
                 continue;
             }
             for (const Frozen& frozen : finder.find(kernels, runs))
-                GD_TRY(writer.write(process, exec, *graph, replays, &frozen));
+                GD_TRY(writer.write(process, exec, *graph, replays, &frozen, places));
         }
     }
     return {};

@@ -84,6 +84,7 @@ struct Node {
     std::int64_t nodeId = 0;
     std::int64_t graphId = 0; // 0 for an executable's node
     std::int64_t execId = 0;
+    std::int64_t originNodeId = 0; // cloned from it
     std::int64_t captureId = 0;
     std::int64_t streamId = 0;
     std::int64_t createdNs = 0;

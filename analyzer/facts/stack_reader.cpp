@@ -19,19 +19,32 @@ bool isCudaModule(std::string_view module) {
     return base::globMatch("libcuda*", name) || base::globMatch("libcudart*", name);
 }
 
-// The frames that rules/frames.txt skips by default; here they only decide what is "the same place".
+template <std::size_t N>
+bool matchesAny(const std::array<std::string_view, N>& patterns, std::string_view text) {
+    return std::any_of(patterns.begin(), patterns.end(),
+        [&](std::string_view pattern) { return base::globMatch(pattern, text); });
+}
+
+bool isInstalledPackage(std::string_view file) {
+    return base::globMatch("*/site-packages/*", file) || base::globMatch("*/dist-packages/*", file);
+}
+
+// The frames that rules/frames.txt skips by default; here they only decide what is "the same place" and
+// whether a stack shows the job's code at all.
 bool isLibraryFrame(const Frame& frame) {
-    static constexpr std::array<std::string_view, 11> kModules{"libcuda*", "libcudart*", "libcudnn*",
-        "libcublas*", "libcupti*", "libnvrtc*", "libtorch*", "libc10*", "libnccl*", "libpython*",
-        "libgraphdoctor*"};
-    static constexpr std::array<std::string_view, 6> kFunctions{
-        "gdt::runtime::*", "gdt::kernels::*", "gdt::comm::*", "at::*", "c10::*", "torch::*"};
-    const std::string_view module = fileName(frame.module);
-    return base::globMatch("*/site-packages/torch/*", frame.file)
-        || std::any_of(kModules.begin(), kModules.end(),
-            [&](std::string_view pattern) { return base::globMatch(pattern, module); })
-        || std::any_of(kFunctions.begin(), kFunctions.end(),
-            [&](std::string_view pattern) { return base::globMatch(pattern, frame.function); });
+    static constexpr std::array<std::string_view, 24> kModules{"libcuda*", "libcudart*", "libcudnn*",
+        "libcublas*", "libcusolver*", "libcusparse*", "libcufft*", "libcurand*", "libcupti*", "libnvrtc*",
+        "libtorch*", "libc10*", "libnccl*", "libpython*", "libgraphdoctor*", "libstdc++*", "libc.so*",
+        "libpthread*", "libgcc_s*", "libgomp*", "ld-linux*", "python", "python3*", "_C.*"};
+    static constexpr std::array<std::string_view, 8> kFunctions{"gdt::runtime::*", "gdt::kernels::*",
+        "gdt::comm::*", "at::*", "c10::*", "torch::*", "std::*", "libcudart_static_*"};
+    static constexpr std::array<std::string_view, 6> kFiles{"*/site-packages/torch/*",
+        "*/dist-packages/torch/*", "*/site-packages/triton/*", "*/dist-packages/triton/*", "<frozen *",
+        "<string>"};
+    static constexpr std::array<std::string_view, 2> kOwnFiles{"*/lib/python3*", "*/lib64/python3*"};
+    return matchesAny(kModules, fileName(frame.module)) || matchesAny(kFunctions, frame.function)
+        || matchesAny(kFiles, frame.file)
+        || (matchesAny(kOwnFiles, frame.file) && !isInstalledPackage(frame.file));
 }
 
 const Frame* firstUserFrame(const std::vector<Frame>& frames) {

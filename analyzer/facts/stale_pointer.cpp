@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/block_index.h"
+#include "analyzer/facts/node_place.h"
 #include "analyzer/facts/passes.h"
 
 #include <algorithm>
@@ -302,16 +303,16 @@ Result<std::optional<std::string>> placeOf(StackReader& stacks, std::int64_t sta
 }
 
 Result<void> write(Statement& insert, FactContext& context, const ProcessData& process, const Stale& stale,
-    std::string_view confidence) {
+    std::string_view confidence, NodePlaces& places) {
     const Node* node = process.node(stale.pointer->nodeId);
     const Graph* graph = process.templateOf(*stale.exec);
-    const Capture* capture = node == nullptr ? nullptr : process.capture(node->captureId);
     const Allocation& allocation = *stale.allocation;
     const bool isSeen = stale.first != nullptr;
     const std::int64_t startNs = isSeen ? stale.first->launchStartNs : stale.fromNs;
-    const std::int64_t captureStack = capture != nullptr ? capture->beginStackId
-        : graph != nullptr                               ? graph->stackId
-                                                         : 0;
+    std::int64_t nodeStack = graph != nullptr ? graph->stackId : 0;
+    if (node != nullptr) {
+        GD_TRY_ASSIGN(nodeStack, places.of(*node));
+    }
     GD_TRY_ASSIGN(const auto allocPlace, placeOf(context.stacks, allocation.stackId));
     GD_TRY_ASSIGN(
         const auto ownerPlace, placeOf(context.stacks, stale.owner == nullptr ? 0 : stale.owner->stackId));
@@ -327,7 +328,7 @@ Result<void> write(Statement& insert, FactContext& context, const ProcessData& p
         stale.owner == nullptr ? std::nullopt : std::optional(stale.owner->allocationId),
         stale.owner == nullptr ? std::nullopt : orNull(stale.owner->stackId), startNs,
         isSeen ? stale.last->launchEndNs : startNs, stale.replays, process.stepNumberAt(startNs),
-        orNull(captureStack), confidence, allocPlace, ownerPlace, isSeen);
+        orNull(nodeStack), confidence, allocPlace, ownerPlace, isSeen);
 }
 
 } // namespace
@@ -344,8 +345,9 @@ Result<void> buildStalePointer(FactContext& context) {
         if (found == pointers.end())
             continue;
         const StaleFinder finder(process, found->second, updates);
+        NodePlaces places(context.stacks, process);
         for (const Stale& stale : finder.find())
-            GD_TRY(write(insert, context, process, stale, finder.confidenceOf(stale)));
+            GD_TRY(write(insert, context, process, stale, finder.confidenceOf(stale), places));
     }
     return {};
 }

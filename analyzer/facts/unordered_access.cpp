@@ -3,6 +3,7 @@
 
 #include "analyzer/facts/graph_access.h"
 #include "analyzer/facts/node_order.h"
+#include "analyzer/facts/node_place.h"
 
 #include <algorithm>
 #include <map>
@@ -149,8 +150,9 @@ private:
 
 class Writer {
 public:
-    Writer(const ProcessData& process, Statement& insert)
+    Writer(StackReader& stacks, const ProcessData& process, Statement& insert)
         : m_process(process)
+        , m_places(stacks, process)
         , m_insert(insert) { }
 
     Result<void> write(const Exec& exec, const Graph& graph, const Conflict* conflict) {
@@ -179,11 +181,7 @@ public:
         const Node& b = m_process.nodes[static_cast<std::size_t>(other.node)];
         const Node& later = a.createdNs >= b.createdNs ? a : b;
         const Node& earlier = &later == &a ? b : a;
-        const Capture* capture = m_process.capture(graph.captureId);
-        const std::int64_t stack = later.stackId != 0 ? later.stackId
-            : earlier.stackId != 0                    ? earlier.stackId
-            : capture != nullptr                      ? capture->beginStackId
-                                                      : graph.stackId;
+        GD_TRY_ASSIGN(const std::int64_t stack, m_places.ofEither(later, earlier));
         const std::uint64_t from = std::max(writer.address, other.address);
         const std::uint64_t end
             = other.role == Role::uses ? writer.end() : std::min(writer.end(), other.end());
@@ -197,6 +195,7 @@ public:
 
 private:
     const ProcessData& m_process;
+    NodePlaces m_places;
     Statement& m_insert;
 };
 
@@ -222,7 +221,7 @@ Result<void> writeProcess(FactContext& context, const ProcessData& process, Stat
             entry->second = judge.conflicts();
         return entry->second;
     };
-    Writer writer(process, insert);
+    Writer writer(context.stacks, process, insert);
     for (const Exec& exec : process.execs) {
         const Graph* graph = process.templateOf(exec);
         if (graph == nullptr || accesses.isUpdated(exec.execId))

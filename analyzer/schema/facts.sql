@@ -256,7 +256,7 @@ CREATE TABLE stale_pointer (
   end_ns INTEGER NOT NULL, -- last stale launch
   replays INTEGER NOT NULL, -- stale launches
   step INTEGER, -- step of the first
-  capture_stack_id INTEGER, -- where the graph was captured
+  capture_stack_id INTEGER, -- where the node was captured, else where the capture began
   confidence TEXT NOT NULL, -- 'high' freed in the driver | 'medium' freed in the framework's cache | 'low' overlap only
   alloc_place TEXT, -- file:line in function where it was allocated, NULL unknown
   owner_place TEXT, -- the same of the allocation that holds the address now
@@ -271,6 +271,14 @@ CREATE TABLE memory_watch (
   end_ns INTEGER NOT NULL, -- its last launch
   known INTEGER NOT NULL, -- 1: allocations and frees were followed all that time, a framework's included
   why TEXT -- why not, NULL when known
+) STRICT;
+
+-- Where people look for the copies and allocations of graphs.
+CREATE TABLE node_place (
+  process_id INTEGER NOT NULL, -- process
+  node_id INTEGER NOT NULL, -- node of a graph
+  stack_id INTEGER, -- of the call that made the node; where it has none outside of libraries: where the capture began, else where the graph was created, instantiated, launched; NULL unknown
+  PRIMARY KEY (process_id, node_id)
 ) STRICT;
 
 -- Words that eager runs of a region pass with changing values while its graph repeats one of them, one row per
@@ -297,7 +305,7 @@ CREATE TABLE frozen_scalar (
   start_ns INTEGER NOT NULL, -- first of them
   end_ns INTEGER NOT NULL, -- last of them
   step INTEGER, -- step of the first
-  capture_stack_id INTEGER, -- where the graph was captured
+  capture_stack_id INTEGER, -- where the kernel was captured, else where the capture began
   confidence TEXT NOT NULL, -- 'high' three values and a trend | 'medium' | 'low' two values
   known INTEGER NOT NULL -- 0: no eager run of the region was recorded to compare with
 ) STRICT;
@@ -547,7 +555,7 @@ CREATE TABLE unordered_access (
   end_ns INTEGER NOT NULL, -- last launch
   step INTEGER, -- step of the first
   thread_id INTEGER, -- thread that captured the writer
-  stack_id INTEGER, -- where the later of the two was captured, else the other, else the graph
+  stack_id INTEGER, -- where the later of the two was made, else the other; else as node_place
   confidence TEXT NOT NULL, -- 'high' both ranges are known | 'medium' one is a kernel's pointer
   known INTEGER NOT NULL -- 0: edges or parameters of the graph are not known, or it is too large to judge
 ) STRICT;

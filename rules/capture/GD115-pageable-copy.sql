@@ -17,9 +17,10 @@
 --   that share page tables between host and device (GH200) may use pageable memory legally
 -- message: {graph}: {copy} of {bytes:bytes} {uses} host memory that is neither pinned nor registered, in {replays:count replay}{more}
 WITH copied AS (
-  SELECT n.process_id, n.graph_id, MIN(n.node_id) AS node_id, n.stack_id,
+  SELECT n.process_id, n.graph_id, MIN(n.node_id) AS node_id, p.stack_id,
     n.thread_id, n.bytes, n.copy_kind, n.range_path, COUNT(*) AS copies
   FROM graph_node AS n
+  LEFT JOIN node_place AS p USING (process_id, node_id)
   WHERE n.type = 'memcpy' AND n.capture_id IS NOT NULL
     AND COALESCE(CASE n.copy_kind WHEN 'HtoD' THEN n.src_memory
         WHEN 'DtoH' THEN n.dst_memory ELSE 'other' END, 'host_pageable')
@@ -44,16 +45,17 @@ GROUP BY c.process_id, x.exec_id
 HAVING COUNT(*) >= :replays_min
 ORDER BY c.process_id, x.exec_id;
 -- test: fires for both directions, with unknown memory and with memory known to be pageable
-INSERT INTO graph_node (process_id, node_id, graph_id, capture_id, type, copy_kind, src_memory, dst_memory, bytes, stack_id,
+INSERT INTO graph_node (process_id, node_id, graph_id, capture_id, type, copy_kind, src_memory, dst_memory, bytes,
   range_path)
-VALUES (1, 1, 4, 3, 'memcpy', 'HtoD', NULL, 'device', 4096, 8, 'step/inputs'),
-  (1, 2, 4, 3, 'memcpy', 'HtoD', 'host_pageable', 'device', 64, 9, NULL),
-  (2, 1, 4, 3, 'memcpy', 'DtoH', 'device', 'host_pageable', 64, 9, NULL);
+VALUES (1, 1, 4, 3, 'memcpy', 'HtoD', NULL, 'device', 4096, 'step/inputs'),
+  (1, 2, 4, 3, 'memcpy', 'HtoD', 'host_pageable', 'device', 64, NULL),
+  (2, 1, 4, 3, 'memcpy', 'DtoH', 'device', 'host_pageable', 64, NULL);
+INSERT INTO node_place (process_id, node_id, stack_id) VALUES (1, 1, 8), (1, 2, 9);
 INSERT INTO graph_exec (process_id, exec_id, graph_id) VALUES (1, 6, 4), (2, 6, 4);
 INSERT INTO replay (process_id, exec_id, launch_start_ns, result) VALUES (1, 6, 10, 0), (1, 6, 20, 0), (1, 6, 30, 700),
   (2, 6, 10, 0), (2, 6, 20, 0), (2, 6, 30, 0);
 -- expect: step/inputs: a copy to the device of 4.00 KiB reads host memory that is neither pinned nor registered, in 2 replays, the first of 2 | root_id=6 stack_id=8 start_ns=10 end_ns=20 severity=warning
--- expect: graph 4: a copy to the host of 64 B writes host memory that is neither pinned nor registered, in 3 replays | stack_id=9
+-- expect: graph 4: a copy to the host of 64 B writes host memory that is neither pinned nor registered, in 3 replays | stack_id=null
 -- test: quiet for pinned, registered and managed memory, between devices, and for other nodes
 INSERT INTO graph_node (process_id, node_id, graph_id, capture_id, type, copy_kind, src_memory, dst_memory, bytes)
 VALUES (1, 1, 4, 3, 'memcpy', 'HtoD', 'host_pinned', NULL, 64), (1, 2, 4, 3, 'memcpy', 'DtoH', NULL, 'host_registered', 64),

@@ -16,8 +16,9 @@
 -- message: {graph}: launch {launch} was refused (error {result}): {allocs} of its allocations, {bytes:bytes}, {have} no node that frees them
 WITH unfreed AS (
   SELECT a.process_id, a.graph_id, COUNT(*) AS allocs, SUM(a.bytes) AS bytes,
-    MIN(a.stack_id) AS stack_id
+    MIN(p.stack_id) AS stack_id
   FROM graph_node AS a
+  LEFT JOIN node_place AS p USING (process_id, node_id)
   WHERE a.type = 'mem_alloc' AND a.graph_id IS NOT NULL
     AND NOT EXISTS (SELECT * FROM graph_node AS f
       WHERE f.process_id = a.process_id AND f.graph_id = a.graph_id
@@ -47,9 +48,10 @@ WHERE l.result <> 0 AND l.went_well AND NOT (x.flags & 1)
 GROUP BY l.process_id, l.exec_id
 ORDER BY l.process_id, l.exec_id;
 -- test: fires at the second launch and counts the later ones
-INSERT INTO graph_node (process_id, node_id, graph_id, type, dst, bytes, stack_id)
-VALUES (1, 1, 4, 'mem_alloc', 100, 4096, 8), (1, 2, 4, 'mem_alloc', 200, 1024, 9), (1, 3, 4, 'mem_free', 200, NULL, 9),
-  (1, 4, 4, 'kernel', 100, 64, 9);
+INSERT INTO graph_node (process_id, node_id, graph_id, type, dst, bytes)
+VALUES (1, 1, 4, 'mem_alloc', 100, 4096), (1, 2, 4, 'mem_alloc', 200, 1024), (1, 3, 4, 'mem_free', 200, NULL),
+  (1, 4, 4, 'kernel', 100, 64);
+INSERT INTO node_place (process_id, node_id, stack_id) VALUES (1, 1, 8), (1, 2, 9), (1, 3, 9);
 INSERT INTO graph_exec (process_id, exec_id, graph_id, flags) VALUES (1, 6, 4, 2);
 INSERT INTO replay (process_id, exec_id, launch_start_ns, launch_end_ns, result)
 VALUES (1, 6, 10, 11, 0), (1, 6, 20, 21, 1), (1, 6, 30, 31, 1);
