@@ -3,10 +3,11 @@
 // A client of its own: replays a graph of 200 tiny kernels 1,500 times a second and prints, each half second
 // and at the end, the records delivered of those expected, and the device memory taken since the first half
 // second. A pool that is never used again shows as records that stop: give it a small size and limit. Usage:
-// graph_records SECONDS [kind=node|graph|eager|light|none] [size=BYTES] [limit=BUFFERS] [pinned=1]
+// graph_records SECONDS [kind=node|graph|eager|light|none|bare] [size=BYTES] [limit=BUFFERS] [pinned=1]
 // [flush=FLAG] [nodes=COUNT] [rate=REPLAYS_A_SECOND] [enable=KIND]... [period=MS] [OPTION=1]...
 //   kind       node records of replays (default), one record a replay, kernels launched one by one (eager);
-//              light and none: such kernels with graph tracing alone, and with a subscriber alone
+//              light and none: such kernels with graph tracing alone, and with a subscriber alone; bare:
+//              without CUPTI
 //   enable     number of one more activity kind
 //   period     cuptiActivityFlushPeriod
 //   alone      without a subscriber
@@ -189,10 +190,13 @@ int main(int argc, char** argv) {
     const long nodes = option(argc, argv, "nodes", 200);
     const double gapUs = 1e6 / static_cast<double>(option(argc, argv, "rate", 1500));
     CUpti_SubscriberHandle subscriber = nullptr;
-    if (option(argc, argv, "alone", 0) == 0) {
+    const bool bare = kind == "bare";
+    if (!bare && option(argc, argv, "alone", 0) == 0) {
         cuptiSubscribe(&subscriber, onCallback, nullptr);
     }
-    cuptiActivityRegisterCallbacks(requested, completed);
+    if (!bare) {
+        cuptiActivityRegisterCallbacks(requested, completed);
+    }
     Job job;
     job.way = kind == "node" ? option(argc, argv, "way", 0) : 1;
     if (job.way == 5) {
@@ -203,7 +207,7 @@ int main(int argc, char** argv) {
     cudaStreamBeginCapture(job.stream, cudaStreamCaptureModeGlobal);
     job.kernels(static_cast<int>(nodes));
     cudaStreamEndCapture(job.stream, &job.graph);
-    if (kind != "none") {
+    if (kind != "none" && !bare) {
         cuptiActivityEnable(kind == "graph" || kind == "light" ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE
                                                                : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     }
@@ -228,7 +232,7 @@ int main(int argc, char** argv) {
     std::thread flusher([&] {
         while (!done.load()) {
             std::this_thread::sleep_for(std::chrono::milliseconds(500));
-            if (!here) {
+            if (!here && !bare) {
                 cuptiActivityFlushAll(flag);
             }
         }
@@ -243,7 +247,7 @@ int main(int argc, char** argv) {
         const auto due = start + std::chrono::microseconds(static_cast<long>(static_cast<double>(i) * gapUs));
         std::this_thread::sleep_until(due - std::chrono::microseconds(60));
         while (std::chrono::steady_clock::now() < due) { }
-        if (kind == "eager" || kind == "light" || kind == "none") {
+        if (kind == "eager" || kind == "light" || kind == "none" || bare) {
             job.kernels(static_cast<int>(nodes));
         } else {
             cudaGraphLaunch(job.exec, job.stream);
@@ -276,14 +280,18 @@ int main(int argc, char** argv) {
     cudaDeviceSynchronize();
     done.store(true);
     flusher.join();
-    cuptiActivityFlushAll(1);
+    if (!bare) {
+        cuptiActivityFlushAll(1);
+    }
     std::printf("end %ld of %ld, without times %ld, dropped %ld, RssAnon %+ld KiB since the start\n",
         g_records.load(), total * (each + (mixed ? 1 : 0)), g_untimed.load(), g_dropped.load(),
         privateKiB() - privateBefore);
     printHeap("end");
-    cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    cuptiActivityFlushAll(1);
-    printHeap("records off");
+    if (!bare) {
+        cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+        cuptiActivityFlushAll(1);
+        printHeap("records off");
+    }
     cudaStreamDestroy(job.stream);
     printHeap("stream destroyed");
     malloc_trim(0);
