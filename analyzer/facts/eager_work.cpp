@@ -54,7 +54,7 @@ std::vector<EagerStep> eagerSteps(const RawData& raw, const ProcessData& process
         EagerStep& step = steps[static_cast<std::size_t>(index)];
         const auto shape = raw.shapes.find(op.shapeId);
         ++step.names[shape == raw.shapes.end() ? 0 : shape->second.nameId];
-        ++step.shapes[op.shapeId];
+        ++step.shapes[shape == raw.shapes.end() ? 0 : shape->second.launchId];
         if (step.lastNs == 0) {
             step.firstNs = op.startNs;
             step.launch = launch;

@@ -21,7 +21,7 @@ std::int64_t total(const Histogram& histogram);
 // Kernels that were launched one by one in one step.
 struct EagerStep {
     Histogram names; // by RawData::Shape::nameId
-    Histogram shapes; // by shape id: name and launch shape
+    Histogram shapes; // by RawData::Shape::launchId: name and launch shape
     std::int64_t firstNs = 0; // first kernel starts
     std::int64_t lastNs = 0; // last kernel ends
     std::int64_t busyNs = 0; // sum of durations

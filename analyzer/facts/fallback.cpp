@@ -121,7 +121,7 @@ private:
             if (node.type != "kernel" || shape == m_raw.shapes.end())
                 continue;
             ++names[shape->second.nameId];
-            ++shapes[node.shapeId];
+            ++shapes[shape->second.launchId];
         }
     }
 

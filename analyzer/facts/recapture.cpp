@@ -150,7 +150,7 @@ private:
             change.changed, capture.startNs, endNs, costNs, process.stepNumberAt(capture.startNs), steady,
             region.aliveAt(endNs), region.steadyReplays, capture.deviceId, bytes,
             orNull(capture.beginStackId), orNull(std::int64_t{capture.beginThreadId}),
-            process.complete("callbacks", capture.startNs, endNs));
+            process.complete("callbacks", capture.startNs, endNs), first == last);
     }
 
     const DeviceBytes& bytesOf(const ProcessData& process, std::int64_t deviceId) {
@@ -168,7 +168,7 @@ Result<void> buildRecapture(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO recapture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?)"));
+            "?, ?, ?)"));
     RecaptureWriter writer(context, std::move(insert));
     for (const ProcessData& process : context.raw.processes)
         GD_TRY(writer.write(process));

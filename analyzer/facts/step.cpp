@@ -14,28 +14,51 @@ namespace {
 
 constexpr std::size_t kMinWarmupSteps = 3;
 
-// Steps in which something was captured or the driver handed out memory that is not stream-ordered.
-std::vector<bool> preparingSteps(const ProcessData& process) {
-    std::vector<bool> preparing(process.steps.size());
-    const auto mark = [&](std::int64_t timeNs) {
-        if (const std::int32_t step = process.stepAt(timeNs); step >= 0)
-            preparing[static_cast<std::size_t>(step)] = true;
-    };
-    for (const Capture& capture : process.captures)
-        mark(capture.startNs);
-    for (const Allocation& allocation : process.allocations) {
-        if (allocation.onDevice() && allocation.fromDriver() && allocation.kind != "device_async"
-            && allocation.kind != "graph")
-            mark(allocation.allocNs);
+struct Preparation {
+    bool captures = false;
+    bool allocates = false; // memory of the driver that is not stream-ordered
+
+    bool any() const { return captures || allocates; }
+};
+
+std::vector<Preparation> preparationOf(const ProcessData& process) {
+    std::vector<Preparation> steps(process.steps.size());
+    for (const Capture& capture : process.captures) {
+        if (const std::int32_t step = process.stepAt(capture.startNs); step >= 0)
+            steps[static_cast<std::size_t>(step)].captures = true;
     }
-    return preparing;
+    for (const Allocation& allocation : process.allocations) {
+        if (!allocation.onDevice() || !allocation.fromDriver() || allocation.kind == "device_async"
+            || allocation.kind == "graph")
+            continue;
+        if (const std::int32_t step = process.stepAt(allocation.allocNs); step >= 0)
+            steps[static_cast<std::size_t>(step)].allocates = true;
+    }
+    return steps;
 }
 
-// The first step, three or later, that prepares nothing; three when every step does.
+// Captures are what the job does, not how it starts: in so many steps something is captured that the few
+// without, such as the last one, where the captures happen to end, tell no warm-up from the rest.
+bool capturesWithoutEnd(const std::vector<Preparation>& steps) {
+    constexpr std::size_t kMinCapturing = 5;
+    constexpr std::size_t kMaxShareOfQuiet = 4; // less than a fourth prepares nothing
+    std::size_t capturing = 0;
+    std::size_t quiet = 0;
+    for (std::size_t i = kMinWarmupSteps; i < steps.size(); ++i) {
+        capturing += steps[i].captures ? 1 : 0;
+        quiet += steps[i].any() ? 0 : 1;
+    }
+    return capturing >= kMinCapturing && quiet * kMaxShareOfQuiet < steps.size() - kMinWarmupSteps;
+}
+
+// The first step, three or later, that prepares nothing; three when every step does, or nearly every one
+// captures.
 std::size_t warmupSteps(const ProcessData& process) {
-    const std::vector<bool> preparing = preparingSteps(process);
-    for (std::size_t i = kMinWarmupSteps; i < preparing.size(); ++i) {
-        if (!preparing[i])
+    const std::vector<Preparation> steps = preparationOf(process);
+    if (capturesWithoutEnd(steps))
+        return kMinWarmupSteps;
+    for (std::size_t i = kMinWarmupSteps; i < steps.size(); ++i) {
+        if (!steps[i].any())
             return i;
     }
     return kMinWarmupSteps;

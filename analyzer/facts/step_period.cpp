@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMinRepeats = 5;
 constexpr std::int64_t kEagerOptimizer = -1; // symbol of a burst of single kernels
+constexpr std::int64_t kFirstPlace = -1; // symbols of places lie below, where no executable's number is
 
 struct Event {
     std::int64_t startNs = 0;
@@ -115,8 +116,16 @@ std::vector<Event> launchSequence(const RawData& raw, const ProcessData& process
     return events;
 }
 
-// From exact to loose, so that execs captured again, or for another shape, still are the same symbol.
-enum class Symbols { exec, signature, names };
+// From exact to loose, so that execs captured again, for another shape, or with the other kernels that a
+// library picks for it, still are the same symbol.
+enum class Symbols { exec, signature, names, place };
+
+// Where it was captured, or else instantiated; 0 = unknown.
+std::int64_t placeOf(const ProcessData& process, const Exec& exec) {
+    const Graph* graph = process.templateOf(exec);
+    const Capture* capture = graph == nullptr ? nullptr : process.capture(graph->captureId);
+    return capture != nullptr && capture->beginStackId != 0 ? capture->beginStackId : exec.stackId;
+}
 
 std::vector<std::int64_t> symbolsOf(
     const ProcessData& process, const std::vector<Event>& events, Symbols kind) {
@@ -138,6 +147,8 @@ std::vector<std::int64_t> symbolsOf(
                 hash = hash * 1099511628211ULL + std::hash<std::string>{}(name);
             symbol = static_cast<std::int64_t>(hash);
         }
+        if (const std::int64_t place = placeOf(process, exec); kind == Symbols::place && place != 0)
+            symbol = kFirstPlace - place;
         symbolOfExec[exec.execId] = symbol;
     }
     std::vector<std::int64_t> symbols;
@@ -239,7 +250,7 @@ std::optional<PeriodicSteps> stepsFromLaunches(const RawData& raw, const Process
         std::count_if(events.begin(), events.end(), [](const Event& event) { return event.isOptimizer; }));
     PeriodicSteps result;
     if (hasReplays) {
-        for (const Symbols kind : {Symbols::exec, Symbols::signature, Symbols::names}) {
+        for (const Symbols kind : {Symbols::exec, Symbols::signature, Symbols::names, Symbols::place}) {
             const std::vector<std::int64_t> symbols = symbolsOf(process, events, kind);
             const auto period = smallestPeriod(symbols);
             if (!period)

@@ -28,7 +28,7 @@ WITH again AS (
     MAX(r.stack_id) AS stack_id, MAX(r.thread_id) AS thread_id,
     SUM(r.change = 'topology') AS topology, SUM(r.change = 'sizes') AS sizes,
     SUM(r.change = 'values') AS changed_values, SUM(r.change = 'pointers') AS pointers
-  FROM recapture AS r WHERE r.steady AND r.known AND r.previous_capture_id IS NOT NULL
+  FROM recapture AS r WHERE r.steady AND r.known AND NOT r.updates_only AND r.previous_capture_id IS NOT NULL
   GROUP BY r.process_id, r.region)
 SELECT a.process_id, a.start_ns, a.end_ns, a.cost_ns, a.region, a.count,
   s.steps, a.live, a.stack_id, a.thread_id,
@@ -129,4 +129,12 @@ VALUES (1, 2, 'step', 1, 'sizes', 0, 100, 200, 900, 20, 9, 1),
   (4, 2, 'step', NULL, 'first', 1, 100, 200, 900, 20, 9, 1),
   (4, 3, 'other', NULL, 'first', 1, 100, 200, 900, 20, 9, 1),
   (5, 3, 'step', 2, 'sizes', 1, 100, 200, 900, 20, 9, 1);
+-- expect: none
+-- test: quiet for captures that update an executable
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 1000000, 40);
+INSERT INTO recapture (process_id, capture_id, region, previous_capture_id, change, steady, start_ns, end_ns,
+  cost_ns, live_execs, region_replays, updates_only)
+VALUES (1, 2, 'step', 1, 'values', 1, 100, 200, 100, 1, 1000, 1),
+  (1, 3, 'step', 2, 'values', 1, 300, 400, 100, 1, 1000, 1);
 -- expect: none

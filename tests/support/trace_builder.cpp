@@ -30,6 +30,7 @@ optional<std::int64_t> orNull(std::int64_t id) {
     return id == 0 ? nullopt : optional(id);
 }
 
+constexpr std::int64_t kRegisters = 32; // of a kernel that ran; of a node's they are not known
 constexpr const char* kSources[] = {"callbacks", "launch_callbacks", "node_params", "graph_trace",
     "node_activity", "eager_kernel_activity", "memory", "framework_allocator", "sync", "nvtx", "comm_ops",
     "stacks_native"};
@@ -112,7 +113,7 @@ void TraceBuilder::call(
 
 void TraceBuilder::kernel(std::string_view name, std::int64_t startNs, std::int64_t endNs, const Work& more) {
     insertInto("kernel", ++m_next, track("kernel", more.device, more.stream, 0), startNs, endNs - startNs,
-        shape(name, more.grid), orNull(more.correlation), orNull(more.node));
+        shape(name, more.grid, kRegisters), orNull(more.correlation), orNull(more.node));
 }
 
 void TraceBuilder::copy(std::int64_t bytes, std::int64_t startNs, std::int64_t endNs, const Work& more) {
@@ -167,7 +168,7 @@ std::int64_t TraceBuilder::node(const Node& node) {
     const bool kernel = node.type == "kernel";
     insertInto("graph_node", m_process, id, orNull(node.graph), nullptr, nullptr, nullptr,
         orNull(node.capture), node.type, 7, node.thread, node.createdNs, nullptr, orNull(node.stack),
-        node.path, kernel ? optional(shape(node.name, node.grid)) : nullopt, node.name,
+        node.path, kernel ? optional(shape(node.name, node.grid, 0)) : nullopt, node.name,
         kernel ? optional<std::int64_t>(1) : nullopt, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
         nullptr, orNull(node.commOp));
     return id;
@@ -252,10 +253,10 @@ std::int64_t TraceBuilder::stringId(std::string_view text) {
     return id;
 }
 
-std::int64_t TraceBuilder::shape(std::string_view name, std::int64_t grid) {
-    const auto [entry, isNew] = m_shapes.try_emplace({stringId(name), grid}, m_shapes.size() + 1);
+std::int64_t TraceBuilder::shape(std::string_view name, std::int64_t grid, std::int64_t registers) {
+    const auto [entry, isNew] = m_shapes.try_emplace({stringId(name), grid, registers}, m_shapes.size() + 1);
     if (isNew)
-        insertInto("kernel_shape", entry->second, stringId(name), grid, 1, 1, 128, 1, 1, 0, 0, 0);
+        insertInto("kernel_shape", entry->second, stringId(name), grid, 1, 1, 128, 1, 1, 0, 0, registers);
     return entry->second;
 }
 

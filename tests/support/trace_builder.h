@@ -127,7 +127,7 @@ public:
 
 private:
     std::int64_t stringId(std::string_view text);
-    std::int64_t shape(std::string_view name, std::int64_t grid);
+    std::int64_t shape(std::string_view name, std::int64_t grid, std::int64_t registers);
     std::int64_t track(std::string_view table, std::int64_t device, std::int64_t stream, std::int64_t thread);
     template <class... T> void insert(std::string_view table, int columns, const T&... values);
     template <class... T> void insertInto(std::string_view table, const T&... values) {
@@ -138,7 +138,7 @@ private:
     std::int64_t m_endNs;
     std::int64_t m_process = 0;
     std::map<std::string, std::int64_t, std::less<>> m_strings;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> m_shapes;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> m_shapes;
     std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>, std::int64_t>
         m_tracks;
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> m_fails;

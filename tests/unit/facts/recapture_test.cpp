@@ -117,5 +117,14 @@ TEST_F(RecaptureTest, FailedCapturesAreNoneAndMissingMemoryIsNotZero) {
     EXPECT_TRUE(trace.isNull("SELECT device_bytes FROM recapture"));
 }
 
+TEST_F(RecaptureTest, ACaptureThatMakesNoExecutableUpdatesOne) {
+    capture(1, 10 * kMs);
+    capture(2, 11 * kMs);
+    trace.sql("DELETE FROM graph_exec WHERE exec_id = 2");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT updates_only FROM recapture WHERE capture_id = 1"), 0);
+    EXPECT_EQ(trace.number("SELECT updates_only FROM recapture WHERE capture_id = 2"), 1);
+}
+
 } // namespace
 } // namespace gd::facts

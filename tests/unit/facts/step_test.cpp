@@ -135,6 +135,79 @@ TEST(StepFact, WarmupLastsUntilAStepPreparesNothing) {
     EXPECT_EQ(trace.number("SELECT median_step_ns FROM steady_state"), 90);
 }
 
+// Step ranges, of which those where `captures` says so hold a capture.
+template <class Captures> void addCapturingSteps(TraceBuilder& trace, int count, Captures&& captures) {
+    for (int i = 0; i < count; ++i) {
+        trace.range(1, "step", i * 100, i * 100 + 90);
+        if (captures(i))
+            trace.capture(i * 100 + 10, {.id = i + 1, .endNs = i * 100 + 20});
+    }
+}
+
+TEST(StepFact, CapturesWithoutEndAreNoWarmup) {
+    TraceBuilder trace;
+    addCapturingSteps(trace, 40, [](int i) { return i < 39; });
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 37);
+}
+
+TEST(StepFact, CapturesWithoutEndAreAFourthAtLeastWithout) {
+    TraceBuilder few;
+    addCapturingSteps(few, 43, [](int i) { return i < 34; });
+    build(few);
+    EXPECT_EQ(few.number("SELECT steps FROM steady_state"), 40);
+    TraceBuilder enough;
+    addCapturingSteps(enough, 43, [](int i) { return i < 33; });
+    build(enough);
+    EXPECT_EQ(enough.number("SELECT steps FROM steady_state"), 10);
+}
+
+TEST(StepFact, FourCapturesAreAWarmup) {
+    TraceBuilder trace;
+    addCapturingSteps(trace, 8, [](int i) { return i < 7; });
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 1);
+}
+
+TEST(StepFact, AllocationsAloneAreAWarmup) {
+    TraceBuilder trace;
+    addCapturingSteps(trace, 40, [](int) { return false; });
+    for (int i = 0; i < 38; ++i)
+        trace.allocation(4096 * (i + 1), 64, i * 100 + 10, {});
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 2);
+}
+
+// Twenty requests, each with a graph that no other request has: other lengths, other kernels.
+void addRequests(TraceBuilder& trace, bool onePlace) {
+    const std::int64_t places[] = {trace.stack({"first"}), trace.stack({"second"}), trace.stack({"third"})};
+    for (int i = 0; i < 20; ++i) {
+        const std::int64_t t = (i + 1) * 10 * kMs;
+        const std::int64_t place = places[onePlace ? 0 : i * i % 7 % 3];
+        trace.capture(t, {.id = i + 1, .graph = i + 1, .beginStack = place, .endNs = t + 10});
+        trace.graph(i + 1, t + 10, i + 1);
+        trace.node({.graph = i + 1, .capture = i + 1, .name = "gemm" + std::to_string(i)});
+        trace.exec(i + 1, i + 1, t + 20);
+        trace.replay(i + 1, t + 30, t + 1000, t + 2000, t + 5 * kMs);
+    }
+}
+
+TEST(StepFact, GraphsOfOnePlaceAreOneStepThoughAllDiffer) {
+    TraceBuilder trace;
+    addRequests(trace, true);
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT method FROM step WHERE step = 0"), "launch_period");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 20);
+    EXPECT_EQ(trace.number("SELECT steps FROM steady_state"), 17);
+}
+
+TEST(StepFact, GraphsOfManyPlacesInNoOrderAreNoSteps) {
+    TraceBuilder trace;
+    addRequests(trace, false);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM step"), 0);
+}
+
 TEST(StepFact, SlowStepsCountUnlessTheySaveOrEvaluate) {
     TraceBuilder trace;
     for (int i = 0; i < 10; ++i) {
