@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 namespace gd::facts {
 namespace {
@@ -65,15 +66,66 @@ const char* granularity(const DeviceTimeline& timeline) {
                                                                : "node";
 }
 
+// Replays before which the device waited for other work: an event, a peer, communication.
+Result<std::unordered_set<std::int64_t>> waitingReplays(Db& db, std::int64_t processId) {
+    GD_TRY_ASSIGN(auto select,
+        db.prepare(
+            "SELECT replay_id FROM replay_gap WHERE process_id = ? AND event_ns + peer_ns + nccl_ns > 0"));
+    select.bind(1, processId);
+    std::unordered_set<std::int64_t> replays;
+    while (true) {
+        GD_TRY_ASSIGN(const bool row, select.step());
+        if (!row)
+            return replays;
+        replays.insert(select.int64(0));
+    }
+}
+
+// When the device ran nothing of this process though a replay had been launched that waited for no other
+// work: the time until it starts, and its turn beside other processes.
+IntervalSet queuedTime(const ProcessData& process, const DeviceTimeline& timeline,
+    const std::unordered_set<std::int64_t>& waiting) {
+    std::vector<Interval> launched;
+    for (const std::int32_t index : timeline.replays) {
+        const Replay& replay = process.replays[static_cast<std::size_t>(index)];
+        if (replay.launchEndNs < replay.startNs && !waiting.contains(replay.replayId))
+            launched.push_back({replay.launchEndNs, replay.startNs});
+    }
+    return subtract(unite(std::move(launched)), timeline.busy);
+}
+
+// Steps of a process whose replays were to be measured, and none was: what they did is not known, which is
+// not the same as nothing.
+Result<void> writeNothingDelivered(FactContext& context, const ProcessData& process, Statement& insert) {
+    const auto& timelines = context.timelinesOf(process);
+    for (const Device& device : process.devices) {
+        const bool hasTimes = std::any_of(timelines.begin(), timelines.end(),
+            [&](const DeviceTimeline& timeline) { return timeline.deviceId == device.deviceId; });
+        if (hasTimes)
+            continue;
+        const UnmeasuredReplays unmeasured(process, device.deviceId);
+        for (const Step& step : process.steps) {
+            if (unmeasured.launchedIn(step.startNs, step.endNs)
+                && replaysAreMeasured(process, step.startNs, step.endNs))
+                GD_TRY(insert.runWith(process.processId, device.deviceId, step.step, step.steady(),
+                    step.startNs, step.endNs, 0, 0, 0, 0, 0, 0, 0, "node", device.unevenNs(), false,
+                    unmeasured.why(step.startNs, step.endNs)));
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 Result<void> buildDeviceBusy(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
-        context.db.prepare("INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+        context.db.prepare(
+            "INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         if (process.steps.empty())
             continue;
         const CallByCorrelation calls(process);
+        GD_TRY_ASSIGN(const auto waiting, waitingReplays(context.db, process.processId));
         for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
             const Device* device = process.device(timeline.deviceId);
             const IntervalSet exposed = subtract(timeline.comm, timeline.compute);
@@ -82,6 +134,8 @@ Result<void> buildDeviceBusy(FactContext& context) {
             Walker comm(timeline.comm);
             Walker exposedComm(exposed);
             Walker graphs(timeline.graphs);
+            const IntervalSet queuedSet = queuedTime(process, timeline, waiting);
+            Walker queued(queuedSet);
             std::vector<std::int64_t> replays(process.steps.size());
             for (const std::int32_t index : timeline.replays) {
                 const Replay& replay = process.replays[static_cast<std::size_t>(index)];
@@ -96,10 +150,9 @@ Result<void> buildDeviceBusy(FactContext& context) {
                 if (step.lengthNs() == 0)
                     continue;
                 // What a step before it left unknown may have run in this one.
-                const bool missing = unmeasured.launchedIn(launchedFromNs, process.steps[i].endNs);
+                const auto why = unmeasured.why(launchedFromNs, process.steps[i].endNs);
                 launchedFromNs = process.steps[i].endNs;
-                const bool known = !missing
-                    && process.complete("eager_kernel_activity", step.startNs, step.endNs)
+                const bool known = !why && process.complete("eager_kernel_activity", step.startNs, step.endNs)
                     && (replays[i] == 0
                         || process.covered("graph_trace", step.startNs, step.endNs) != CoverageState::absent
                         || process.complete("node_activity", step.startNs, step.endNs));
@@ -107,10 +160,12 @@ Result<void> buildDeviceBusy(FactContext& context) {
                     process.steps[i].steady(), step.startNs, step.endNs,
                     busy.coveredNs(step.startNs, step.endNs), compute.coveredNs(step.startNs, step.endNs),
                     comm.coveredNs(step.startNs, step.endNs), exposedComm.coveredNs(step.startNs, step.endNs),
-                    graphs.coveredNs(step.startNs, step.endNs), replays[i], granularity(timeline),
-                    device == nullptr ? 0 : device->unevenNs(), known));
+                    graphs.coveredNs(step.startNs, step.endNs), queued.coveredNs(step.startNs, step.endNs),
+                    replays[i], granularity(timeline), device == nullptr ? 0 : device->unevenNs(), known,
+                    why));
             }
         }
+        GD_TRY(writeNothingDelivered(context, process, insert));
     }
     return {};
 }

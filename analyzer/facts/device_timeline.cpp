@@ -11,6 +11,8 @@ struct Parts {
     std::vector<Interval> comm;
     std::vector<Interval> compute;
     std::vector<Interval> graphs;
+    std::vector<Interval> feeds;
+    std::vector<Interval> others; // what is no such copy
 };
 
 } // namespace
@@ -21,6 +23,7 @@ std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process) {
     for (const DeviceOp& op : process.ops) {
         Parts& device = parts[op.deviceId];
         (op.isComm ? device.comm : device.compute).push_back({op.startNs, op.endNs});
+        (op.fromHost && !op.inGraph ? device.feeds : device.others).push_back({op.startNs, op.endNs});
     }
     for (std::size_t i = 0; i < process.replays.size(); ++i) {
         const Replay& replay = process.replays[i];
@@ -32,6 +35,7 @@ std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process) {
         if (!replay.byNodes)
             device.compute.push_back({replay.startNs, replay.endNs});
         device.graphs.push_back({replay.startNs, replay.endNs});
+        device.others.push_back({replay.startNs, replay.endNs});
         timeline.replays.push_back(static_cast<std::int32_t>(i));
     }
     std::vector<DeviceTimeline> result;
@@ -46,6 +50,7 @@ std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process) {
         timeline.comm = unite(std::move(part.comm));
         timeline.compute = unite(std::move(part.compute));
         timeline.graphs = unite(std::move(part.graphs));
+        timeline.feeds = subtract(unite(std::move(part.feeds)), unite(std::move(part.others)));
         std::vector<Interval> all = timeline.comm;
         all.insert(all.end(), timeline.compute.begin(), timeline.compute.end());
         timeline.busy = unite(std::move(all));

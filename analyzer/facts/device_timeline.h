@@ -17,6 +17,7 @@ struct DeviceTimeline {
     IntervalSet comm; // communication kernels that were recorded one by one
     IntervalSet compute; // everything else; a replay as a whole counts here
     IntervalSet graphs; // replays
+    IntervalSet feeds; // copies from the host outside graphs, while nothing else runs
     std::vector<std::int32_t> replays; // measured, indices into ProcessData::replays, sorted by device start
     bool hasNodeReplays = false;
     bool hasWholeReplays = false;

@@ -6,6 +6,7 @@
 #include "analyzer/facts/stats.h"
 
 #include <map>
+#include <unordered_map>
 
 namespace gd::facts {
 namespace {
@@ -29,6 +30,20 @@ Result<UpdatesByExec> readUpdates(Db& db) {
     }
 }
 
+// Idle time before each replay that is nobody's doing: it had been launched, and waited for no other work.
+Result<std::unordered_map<std::int64_t, std::int64_t>> queuedNs(Db& db, std::int64_t processId) {
+    GD_TRY_ASSIGN(auto select,
+        db.prepare("SELECT replay_id, unknown_ns FROM replay_gap WHERE process_id = ? AND unknown_ns > 0"));
+    select.bind(1, processId);
+    std::unordered_map<std::int64_t, std::int64_t> queued;
+    while (true) {
+        GD_TRY_ASSIGN(const bool row, select.step());
+        if (!row)
+            return queued;
+        queued[select.int64(0)] = select.int64(1);
+    }
+}
+
 } // namespace
 
 Result<void> buildExecReuse(FactContext& context) {
@@ -38,7 +53,8 @@ Result<void> buildExecReuse(FactContext& context) {
             "INSERT INTO exec_reuse VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
-        const LaunchIntervals intervals(process, context.timelinesOf(process));
+        GD_TRY_ASSIGN(const auto queued, queuedNs(context.db, process.processId));
+        const LaunchIntervals intervals(process, context.timelinesOf(process), queued);
         const RepeatedLaunches repeated(process);
         for (const Exec& exec : process.execs) {
             if (exec.result != 0)

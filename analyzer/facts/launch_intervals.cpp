@@ -4,7 +4,6 @@
 #include "analyzer/facts/stats.h"
 
 #include <map>
-#include <unordered_map>
 
 namespace gd::facts {
 namespace {
@@ -19,9 +18,11 @@ std::int64_t startOf(const Replay& replay) {
 
 } // namespace
 
-LaunchIntervals::LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines)
+LaunchIntervals::LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines,
+    const std::unordered_map<std::int64_t, std::int64_t>& queuedNs)
     : m_process(process)
     , m_timelines(timelines)
+    , m_queuedNs(queuedNs)
     , m_replayedNs(process.replays.size()) {
     for (const DeviceTimeline& timeline : timelines) {
         std::int64_t endNs = 0;
@@ -45,6 +46,11 @@ std::int64_t LaunchIntervals::idleNs(std::int64_t deviceId, std::int64_t fromNs,
     return 0;
 }
 
+std::int64_t LaunchIntervals::queuedNs(const Replay& replay) const {
+    const auto queued = m_queuedNs.find(replay.replayId);
+    return queued == m_queuedNs.end() ? 0 : queued->second;
+}
+
 std::vector<LaunchIntervals::Interval> LaunchIntervals::intervalsOf(const Exec& exec) const {
     // Launches of a step by position, for this step and the one before.
     std::vector<std::int32_t> before;
@@ -62,10 +68,12 @@ std::vector<LaunchIntervals::Interval> LaunchIntervals::intervalsOf(const Exec& 
                 result.push_back({startOf(second) - startOf(first),
                     startOf(second) - startOf(first)
                         - idleNs(first.deviceId, startOf(first), startOf(second)),
-                    idleNs(second.deviceId,
-                        std::clamp(
-                            m_replayedNs[to], startOf(first), std::max(startOf(first), startOf(second))),
-                        startOf(second)),
+                    std::max<std::int64_t>(0,
+                        idleNs(second.deviceId,
+                            std::clamp(
+                                m_replayedNs[to], startOf(first), std::max(startOf(first), startOf(second))),
+                            startOf(second))
+                            - queuedNs(second)),
                     m_prefix[to] - m_prefix[from]});
             }
         }

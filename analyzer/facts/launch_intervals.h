@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace gd::facts {
@@ -28,21 +29,26 @@ struct IntervalFigures {
 // population: only deviations inside one count.
 class LaunchIntervals {
 public:
-    LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines);
+    // `queuedNs`, by replay: how long the device idled though the replay had been launched and waited for no
+    // other work, such as for its turn beside other processes. It is nobody's irregularity.
+    LaunchIntervals(const ProcessData& process, const std::vector<DeviceTimeline>& timelines,
+        const std::unordered_map<std::int64_t, std::int64_t>& queuedNs);
     IntervalFigures of(const Exec& exec) const;
 
 private:
     struct Interval {
         std::int64_t lengthNs = 0;
         std::int64_t busyNs = 0; // of the device, in all of it
-        std::int64_t idleNs = 0; // since the replay before, whichever it was
+        std::int64_t idleNs = 0; // since the replay before, whichever it was, without what it was queued
         std::uint64_t population = 0;
     };
     std::vector<Interval> intervalsOf(const Exec& exec) const;
     std::int64_t idleNs(std::int64_t deviceId, std::int64_t fromNs, std::int64_t toNs) const;
+    std::int64_t queuedNs(const Replay& replay) const;
 
     const ProcessData& m_process;
     const std::vector<DeviceTimeline>& m_timelines;
+    const std::unordered_map<std::int64_t, std::int64_t>& m_queuedNs;
     std::vector<std::int64_t> m_replayedNs; // [i] = when the replays that started before replay i had ended
     std::vector<std::uint64_t> m_prefix; // [i] = hash of the first i executables launched
 };

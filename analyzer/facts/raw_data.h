@@ -49,6 +49,8 @@ struct DeviceOp {
     Kind kind = Kind::kernel;
     bool inGraph = false;
     bool isComm = false;
+    bool fromHost = false; // a copy from host memory to a device
+    bool fromPageable = false; // and that memory is not pinned
 };
 
 struct Replay {
@@ -119,6 +121,7 @@ struct Exec {
     std::optional<std::int64_t> nodeCount;
     std::int32_t threadId = 0;
     std::int32_t result = 0;
+    bool fromDevice = false; // made to be launched from the device: of such launches there are no records
     std::vector<std::int32_t> replays; // indices into ProcessData::replays, sorted by launch
     // Where it is launched: the last stack that a launch of it carries (each place has one at its first
     // launch); 0 = none.
@@ -311,6 +314,9 @@ struct RawData {
     std::unordered_map<std::int64_t, std::string> strings;
     struct Shape {
         std::int64_t nameId = 0;
+        // The same for all shapes of this kernel with these blocks and threads: what a node's shape and that
+        // of the kernel that ran have in common. Registers and static memory are known of the latter only.
+        std::int64_t launchId = 0;
         bool isComm = false;
         bool isOptimizer = false;
     };

@@ -123,9 +123,13 @@ Result<void> RawReader::readProcesses() {
 Result<void> RawReader::readNames() {
     GD_TRY(eachRow("SELECT string_id, text FROM string",
         [&](Statement& row) { m_data.strings.emplace(row.int64(0), row.text(1)); }));
-    GD_TRY(eachRow("SELECT shape_id, name_id FROM kernel_shape", [&](Statement& row) {
+    constexpr const char* kShapes
+        = "SELECT shape_id, name_id, MIN(shape_id) OVER (PARTITION BY name_id, grid_x, grid_y, grid_z, "
+          "block_x, block_y, block_z, dynamic_shared_bytes) FROM kernel_shape";
+    GD_TRY(eachRow(kShapes, [&](Statement& row) {
         RawData::Shape shape;
         shape.nameId = row.int64(1);
+        shape.launchId = row.int64(2);
         const std::string_view name = m_data.string(shape.nameId);
         shape.isComm = isCommKernel(name);
         shape.isOptimizer = isOptimizerKernel(name);
@@ -210,10 +214,15 @@ Result<void> RawReader::readOps() {
         } else {
             op.bytes = row.int64(3);
         }
+        if (kind == DeviceOp::Kind::copy) {
+            op.fromHost = row.text(6) == "HtoD";
+            op.fromPageable = op.fromHost && row.text(7) == "host_pageable";
+        }
     };
     GD_TRY(eachRow("SELECT track_id, start_ns, dur_ns, shape_id, correlation, node_id FROM kernel",
         [&](Statement& row) { add(row, DeviceOp::Kind::kernel); }));
-    GD_TRY(eachRow("SELECT track_id, start_ns, dur_ns, bytes, correlation, node_id FROM memcpy",
+    GD_TRY(eachRow(
+        "SELECT track_id, start_ns, dur_ns, bytes, correlation, node_id, copy_kind, src_memory FROM memcpy",
         [&](Statement& row) { add(row, DeviceOp::Kind::copy); }));
     return eachRow("SELECT track_id, start_ns, dur_ns, bytes, correlation, node_id FROM memset",
         [&](Statement& row) { add(row, DeviceOp::Kind::fill); });
@@ -282,7 +291,7 @@ Result<void> RawReader::readGraphs() {
         }));
     return eachRow(
         "SELECT process_id, exec_id, graph_id, created_start_ns, created_ns, destroyed_ns, stack_id, "
-        "node_count, thread_id, result FROM graph_exec ORDER BY process_id, exec_id",
+        "node_count, thread_id, result, flags FROM graph_exec ORDER BY process_id, exec_id",
         [&](Statement& row) {
             ProcessData* data = process(row.int64(0));
             if (data == nullptr)
@@ -298,6 +307,8 @@ Result<void> RawReader::readGraphs() {
             exec.nodeCount = row.optionalInt64(7);
             exec.threadId = int32(row, 8);
             exec.result = int32(row, 9);
+            constexpr std::int64_t kDeviceLaunch = 4; // CU_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
+            exec.fromDevice = (row.int64(10) & kDeviceLaunch) != 0;
         });
 }
 

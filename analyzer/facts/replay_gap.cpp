@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace gd::facts {
 namespace {
@@ -24,6 +26,10 @@ struct Gap {
     std::array<const ApiCall*, partCount> calls{}; // longest call of a part
     std::array<std::int64_t, partCount> longestNs{};
     const ApiCall* sync = nullptr;
+    const ApiCall* input = nullptr; // the last copy from the host before the launch
+    std::int64_t inputStackId = 0;
+    std::int64_t inputNs = 0;
+    std::int64_t copyNs = 0;
     std::string waitsFor; // stream, rank or collective that the device waited for
 };
 
@@ -60,7 +66,17 @@ public:
         : m_raw(raw)
         , m_waits(waits)
         , m_process(process)
-        , m_timeline(timeline) { }
+        , m_timeline(timeline) {
+        constexpr std::int64_t kMinInputBytes = 4096; // less is a scalar, such as a learning rate
+        for (const DeviceOp& op : process.ops) {
+            if (!op.fromHost || op.inGraph || op.correlation == 0 || op.deviceId != timeline.deviceId)
+                continue;
+            if (op.bytes >= kMinInputBytes)
+                m_inputs.insert(op.correlation);
+            if (op.fromPageable)
+                m_pageable[op.endNs] = op.startNs;
+        }
+    }
 
     std::vector<Gap> find() const {
         std::vector<Gap> gaps;
@@ -75,6 +91,7 @@ public:
                 gap.before = before;
                 if (idleBetween(*before, replay, gap)) {
                     divide(gap);
+                    gap.copyNs = coveredNs(m_timeline.feeds, before->endNs, replay.startNs);
                     gaps.push_back(std::move(gap));
                 }
             }
@@ -111,6 +128,7 @@ private:
         const Replay& replay = *gap.replay;
         const std::int64_t enterNs = replay.launchStartNs;
         const std::int64_t exitNs = replay.launchEndNs;
+        gap.input = inputCopy(gap);
         gap.sync = drainingSync(gap);
         std::int64_t atNs = gap.startNs;
         if (exitNs > gap.startNs + kClockUncertaintyNs) {
@@ -158,16 +176,42 @@ private:
         const std::int64_t inData = totalNs(unite(std::move(ranges)));
         add(gap, data, inData, nullptr);
         add(gap, hostOther, toNs - fromNs - inData, nullptr);
+        if (gap.sync == nullptr && gap.input != nullptr && fromNs < gap.input->startNs)
+            gap.inputNs += toNs - fromNs - inData;
     }
 
-    // A blocking call between the two launches which returned when the device had nothing left to do.
+    // The last copy of a batch, or what else is large enough, that the launching thread enqueued before the
+    // launch. Copies carry no stack, the wait behind one that is not pinned does.
+    const ApiCall* inputCopy(Gap& gap) const {
+        constexpr std::int64_t kRightBehindNs = 50'000;
+        const ApiCall* found = nullptr;
+        m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
+            [&](const ApiCall& call) {
+                if (call.startNs >= gap.before->launchEndNs && m_inputs.contains(call.correlation)) {
+                    found = &call;
+                    gap.inputStackId = call.stackId;
+                } else if (found != nullptr && gap.inputStackId == 0 && call.apiClass == ApiClass::sync
+                    && call.startNs - found->endNs < kRightBehindNs) {
+                    gap.inputStackId = call.stackId;
+                }
+            });
+        return found;
+    }
+
+    // A blocking call between the two launches in which the device ran dry. One that begins when it has long
+    // been idle waits for nothing: the host's work before it is what came late. Nor is one meant in which
+    // only the copy of input that is not pinned ran: it is part of the copying.
     const ApiCall* drainingSync(const Gap& gap) const {
+        const std::int64_t latestNs
+            = gap.startNs + std::max(kClockUncertaintyNs, (gap.endNs - gap.startNs) / 10);
+        const auto copy = m_pageable.find(gap.startNs);
         const ApiCall* found = nullptr;
         m_process.eachCall(gap.replay->threadId, gap.before->launchEndNs, gap.replay->launchStartNs,
             [&](const ApiCall& call) {
                 const bool blocks = call.apiClass == ApiClass::sync
                     || (call.apiClass == ApiClass::copySync && partOf(call) == hostSync);
-                if (blocks && call.startNs >= gap.before->launchEndNs
+                const bool copies = copy != m_pageable.end() && call.startNs >= copy->second;
+                if (blocks && !copies && call.startNs >= gap.before->launchEndNs && call.startNs <= latestNs
                     && call.endNs <= gap.replay->launchStartNs
                     && call.endNs >= gap.startNs - kClockUncertaintyNs
                     && (found == nullptr || call.endNs - call.startNs > found->endNs - found->startNs))
@@ -198,6 +242,8 @@ private:
     const DeviceWaits& m_waits;
     const ProcessData& m_process;
     const DeviceTimeline& m_timeline;
+    std::unordered_set<std::int64_t> m_inputs; // correlations of copies from the host
+    std::unordered_map<std::int64_t, std::int64_t> m_pageable; // copies from memory not pinned: end to start
 };
 
 std::optional<std::string> causeDetail(const RawData& raw, const Gap& gap, Part cause) {
@@ -225,9 +271,9 @@ public:
         const Device* device = process.device(timeline.deviceId);
         const Step& step = process.steps[static_cast<std::size_t>(replay.step)];
         const bool eager = process.complete("eager_kernel_activity", gap.startNs, gap.endNs);
+        const auto why = unmeasured.why(gap.before->launchStartNs, replay.launchStartNs);
         const bool known = process.complete("callbacks", gap.startNs, gap.endNs)
-            && process.covered("graph_trace", gap.startNs, gap.endNs) != CoverageState::absent
-            && !unmeasured.launchedIn(gap.before->launchStartNs, replay.launchStartNs);
+            && process.covered("graph_trace", gap.startNs, gap.endNs) != CoverageState::absent && !why;
         const auto& p = gap.parts;
         std::int64_t stack = call == nullptr ? 0 : call->stackId;
         stack = stack != 0 ? stack : replay.stackId;
@@ -246,7 +292,24 @@ public:
             p[launchCall], p[event], p[peer], p[nccl], p[unknown], orNull(replay.threadId), orNull(stack),
             known, device == nullptr ? 0 : device->noiseNs(), eager, syncApi, syncRuntimeApi,
             gap.sync == nullptr ? std::nullopt : std::optional(gap.sync->endNs - gap.sync->startNs),
-            gap.sync == nullptr ? std::nullopt : orNull(gap.sync->stackId));
+            gap.sync == nullptr ? std::nullopt : orNull(gap.sync->stackId), gap.inputNs, gap.copyNs,
+            gap.input == nullptr ? std::nullopt : std::optional(m_context.raw.apiName(gap.input->apiId)),
+            orNull(gap.inputStackId), why);
+    }
+
+    // A replay that was to be measured and was not: what lay before it is not known, which is not the same as
+    // no gap.
+    Result<void> writeUnknown(const ProcessData& process, const Replay& replay) {
+        const Exec* exec = process.exec(replay.execId);
+        const Step& step = process.steps[static_cast<std::size_t>(replay.step)];
+        const Device* device = process.device(replay.deviceId);
+        const std::optional<std::string> none;
+        return m_insert.runWith(process.processId, replay.deviceId, replay.execId, true, replay.replayId,
+            process.graphName(exec == nullptr ? nullptr : process.templateOf(*exec), replay.execId),
+            step.step, step.steady(), replay.launchStartNs, replay.launchStartNs, kCauses[unknown], none, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, orNull(replay.threadId), none, false,
+            device == nullptr ? 0 : device->noiseNs(), false, none, none, none, none, 0, 0, none, none,
+            "device times of replays are missing");
     }
 
 private:
@@ -260,7 +323,7 @@ Result<void> buildReplayGap(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO replay_gap VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     GapWriter writer(context, std::move(insert));
     const CommPeers peers(context.raw);
     for (const ProcessData& process : context.raw.processes) {
@@ -269,6 +332,11 @@ Result<void> buildReplayGap(FactContext& context) {
             const UnmeasuredReplays unmeasured(process, timeline.deviceId);
             for (const Gap& gap : GapFinder(context.raw, waits, process, timeline).find())
                 GD_TRY(writer.write(process, timeline, unmeasured, gap));
+        }
+        for (const Replay& replay : process.replays) {
+            if (replay.steady && !replay.measured && replay.result == 0
+                && replaysAreMeasured(process, replay.launchStartNs, replay.launchEndNs))
+                GD_TRY(writer.writeUnknown(process, replay));
         }
     }
     return {};

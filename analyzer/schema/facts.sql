@@ -146,10 +146,15 @@ CREATE TABLE replay_gap (
   known INTEGER NOT NULL, -- 0: device times or calls are missing here
   noise_ns INTEGER NOT NULL, -- gaps up to this length say nothing on this device
   eager_recorded INTEGER NOT NULL, -- 1: eager device work was recorded, so idle really is idle
-  sync_api TEXT, -- blocking call of the launching thread between this launch and the one before it that returned when the device had run dry; NULL none
+  sync_api TEXT, -- blocking call of the launching thread between this launch and the one before it in which the device ran dry; NULL none
   sync_runtime_api TEXT, -- its runtime name
   sync_ns INTEGER, -- how long it blocked
-  sync_stack_id INTEGER -- where
+  sync_stack_id INTEGER, -- where
+  input_ns INTEGER NOT NULL, -- of host_other_ns, what lies before a copy of input to the device: it was being prepared
+  copy_ns INTEGER NOT NULL, -- besides the gap, the device only copied from host memory between the two replays
+  input_api TEXT, -- the call that copies the input; NULL none
+  input_stack_id INTEGER, -- where
+  why TEXT -- why not known, where that is more than the coverage says
 ) STRICT;
 
 -- Executables: how they were used.
@@ -201,10 +206,12 @@ CREATE TABLE device_busy (
   comm_ns INTEGER NOT NULL, -- union of communication
   exposed_comm_ns INTEGER NOT NULL, -- communication while nothing else runs
   graph_ns INTEGER NOT NULL, -- union of replays
+  queued_ns INTEGER NOT NULL, -- ran nothing though a replay had been launched that waited for no other work: start latency, and its turn beside other processes
   graph_replays INTEGER NOT NULL, -- replays
   granularity TEXT NOT NULL, -- 'node' | 'graph' | 'mixed'
   noise_ns INTEGER NOT NULL, -- idle times of steps that differ by no more than this say nothing; 0 on a real device
-  known INTEGER NOT NULL -- 0: eager work or replays were not recorded
+  known INTEGER NOT NULL, -- 0: eager work or replays were not recorded
+  why TEXT -- why not known, where that is more than the coverage says
 ) STRICT;
 
 -- Device memory in each step.
@@ -441,7 +448,8 @@ CREATE TABLE recapture (
   device_bytes INTEGER, -- what the driver had handed out on the device at end_ns, NULL allocations not recorded
   stack_id INTEGER, -- where it began
   thread_id INTEGER, -- by which thread
-  known INTEGER NOT NULL -- 0: calls were not recorded
+  known INTEGER NOT NULL, -- 0: calls were not recorded
+  updates_only INTEGER NOT NULL -- 1: nothing was instantiated from it, as where it updates an executable
 ) STRICT;
 
 -- Threads beside captures in global mode, with calls that such a capture forbids every thread; one row a thread.

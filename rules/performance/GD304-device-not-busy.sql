@@ -16,17 +16,19 @@
 --   single launches away. The rest of the report says where the time goes (gaps, waits of the host, fallbacks). Busy
 --   is not the same as well used: a rank that waits inside a collective looks busy, which is why both figures are
 --   given. A step whose idle time is more than 20 times the median step is a pause (a checkpoint, a machine that
---   did something else); one pause, or one in a hundred steps, does not make a pipeline slow and is left out.
+--   did something else); one pause, or one in a hundred steps, does not make a pipeline slow and is left out. Time in
+--   which a replay had been launched and waits for nothing of its own job is time of other processes on the device, or
+--   the start of many short replays: it makes no warning.
 -- fix: Start with the findings on gaps (GD301), waits (GD302), fallbacks (GD306) and irregular launches
 --   (GD303). If there are none, capture a larger region (several micro-batches or layers, the optimizer too), raise
 --   the batch size, or move input preparation to a side stream.
 -- source: The thresholds (0.85, 0.40, 0.15) are this project's defaults
--- message: device {device}: busy {busy:.1%} of steady state, {without:.1%} without communication{stalled}
+-- message: device {device}: busy {busy:.1%} of steady state, {without:.1%} without communication{stalled}{queued}
 WITH usual AS (
   SELECT process_id, device_id, COUNT(*) AS steps, MIN(start_ns) AS start_ns,
     MAX(end_ns) AS end_ns, SUM(graph_replays) AS replays,
     SUM(end_ns - start_ns) AS all_ns, SUM(busy_ns) AS busy_ns,
-    SUM(busy_without_comm_ns) AS without_ns,
+    SUM(busy_without_comm_ns) AS without_ns, SUM(queued_ns) AS queued_ns,
     median(end_ns - start_ns - busy_ns) AS idle_ns,
     :pause_times * median(end_ns - start_ns) AS pause_ns,
     MAX(granularity) AS granularity, MAX(noise_ns) AS noise_ns
@@ -43,7 +45,7 @@ pause AS (
   GROUP BY u.process_id, u.device_id
   HAVING COUNT(*) <= MAX(1, :pause_share * u.steps)),
 share AS (
-  SELECT u.*, p.pauses,
+  SELECT u.*, p.pauses, 1.0 * u.queued_ns / u.all_ns AS queued_share,
     1.0 * (u.busy_ns - COALESCE(p.busy_ns, 0))
       / (u.all_ns - COALESCE(p.all_ns, 0)) AS busy,
     1.0 * (u.without_ns - COALESCE(p.without_ns, 0))
@@ -51,9 +53,13 @@ share AS (
   FROM usual AS u LEFT JOIN pause AS p USING (process_id, device_id))
 SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
   s.without,
-  CASE WHEN s.busy < :busy_low THEN 'warning' ELSE 'info' END AS severity,
-  CASE WHEN s.busy <= :busy_stalled THEN ': the pipeline is stalled' ELSE '' END
-    AS stalled,
+  CASE WHEN s.busy + s.queued_share < :busy_low THEN 'warning' ELSE 'info' END
+    AS severity,
+  CASE WHEN s.busy + s.queued_share <= :busy_stalled THEN ': the pipeline is stalled'
+    ELSE '' END AS stalled,
+  CASE WHEN s.queued_share > 0.5 * (1 - s.busy)
+    THEN printf('; %.1f %% a replay that had been launched waits for its turn',
+      100 * s.queued_share) ELSE '' END AS queued,
   'device' AS evidence_table, s.device_id AS evidence_id,
   'idle a step, median' AS ev1_label, CAST(s.idle_ns AS INTEGER) AS ev1_value,
   'ns' AS ev1_unit, 'steps' AS ev2_label, s.steps AS ev2_value,
@@ -177,3 +183,17 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   busy_without_comm_ns, graph_replays)
 VALUES (1, 30, 1, 30000, 130000, 900, 200, 2), (1, 31, 1, 130000, 230000, 900, 200, 2);
 -- expect: device 0: busy 12.5% of steady state, 2.8% without communication: the pipeline is stalled | severity=warning
+-- test: no warning when replays had been launched and wait for their turn
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns,
+  busy_without_comm_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 100, 700, 100, 2 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns,
+  busy_without_comm_ns, graph_replays)
+SELECT 2, step, 1, start_ns, end_ns, busy_ns, 300, busy_ns, 2 FROM device_busy;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns,
+  busy_without_comm_ns, graph_replays)
+SELECT 3, step, 1, start_ns, end_ns, busy_ns, 40, busy_ns, 2 FROM device_busy WHERE process_id = 1;
+-- expect: device 0: busy 10.0% of steady state, 10.0% without communication; 70.0 % a replay that had been launched waits for its turn | severity=info
+-- expect: device 0: busy 10.0% of steady state, 10.0% without communication | severity=info
+-- expect: device 0: busy 10.0% of steady state, 10.0% without communication: the pipeline is stalled | severity=warning

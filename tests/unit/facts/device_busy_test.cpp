@@ -120,5 +120,26 @@ TEST(DeviceBusy, UnknownWithoutEagerRecords) {
     EXPECT_EQ(trace.number("SELECT known FROM device_busy WHERE step = 5"), 0);
 }
 
+TEST(DeviceBusy, ALaunchedReplayThatWaitsForItsTurnIsQueued) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 10 * kMs);
+    trace.capturedGraph(1, 10, 20, {"gemm"}, "step");
+    trace.replay(1, 50'000 * kUs, 50'010 * kUs, 51 * kMs, 52 * kMs);
+    trace.replay(1, 60'000 * kUs, 60'010 * kUs, 62'500 * kUs, 63 * kMs);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT MAX(queued_ns) FROM device_busy"), 2'490 * kUs);
+}
+
+TEST(DeviceBusy, StepsOfReplaysWithoutTimesAreNotKnown) {
+    TraceBuilder trace;
+    addSteps(trace, 8, 10 * kMs);
+    trace.capturedGraph(1, 10, 20, {"gemm"}, "step");
+    for (int i = 1; i < 8; ++i)
+        trace.replay(1, i * 10 * kMs + 100, i * 10 * kMs + 200, -1, -1);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM device_busy WHERE NOT known"), 7);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM device_busy WHERE known"), 0);
+}
+
 } // namespace
 } // namespace gd::facts
