@@ -136,17 +136,57 @@ esac
         self.assertIn("Fp8.Rounds", wrong)
         self.assertNotIn("Multiplies", wrong)
 
+    def test_a_job_is_what_its_head_comment_says(self):
+        from gpu_suite import jobs
+        script_file, cuda_file = self.work / "some.py", self.work / "some.cu"
+        script_file.write_text("# SPDX-License-Identifier: Apache-2.0\n# EXPECT: GD101 | GD109\n# EXIT: 3\n# WHY: a\n#   b\n"
+                               "import torch\nx.item()  # MARK\n# MARK would be a comment here\n")
+        (check,) = jobs.checks_of(script_file)
+        self.assertEqual((check.first, check.status, check.marks, check.alone), ("GD101|GD109", 3, (7,), False))
+        cuda_file.write_text("// EXPECT: GD302\n// WHY: a\nint main() {} // MARK\n")
+        self.assertEqual([(check.name, check.level, check.marks, check.alone) for check in jobs.checks_of(cuda_file)],
+                         [("job_some_standard", "standard", (3,), True), ("job_some_full", "full", (3,), True)])
+        for head in ("# EXPECT: silent\n", "# EXPECT: silent\n# WHY: a\n# EXIST: 3\n", "# EXPECT: silent\n# EXPECT: GD101\n"):
+            script_file.write_text(head)
+            with self.assertRaises(ValueError):
+                jobs.checks_of(script_file)
+
+    def test_a_job_is_judged_by_its_first_finding_and_its_line(self):
+        from gpu_suite.jobs import Job
+
+        def finding(rule, severity, *lines):
+            return {"rule": rule, "severity": severity, "locations": [{"file": "/src/some.py", "line": line} for line in lines]}
+
+        def wrong(first, *findings):
+            return Job("some", [], first, source="some.py", marks=(7, 9)).judge({"processes": [{}], "findings": list(findings)}, "")
+
+        for first, findings, fine in (
+                ("silent", [], True), ("silent", [finding("GD304", "info")], True), ("silent", [finding("GD304", "warning")], False),
+                ("GD101|GD109", [finding("GD109", "error", 9)], True), ("GD101|GD109", [finding("GD109", "error", 3, 7)], True),
+                ("GD101|GD109", [finding("GD109", "error", 3)], False), ("GD101|GD109", [finding("GD109", "error")], False),
+                ("GD101|GD109", [finding("GD102", "error", 7)], False), ("GD101", [], False),
+                ("GD101", [finding("GD304", "info"), finding("GD101", "error", 7)], True),
+                ("silent|GD302", [], True), ("silent|GD302", [finding("GD302", "warning", 7)], True),
+                ("silent|GD302", [finding("GD303", "warning", 7)], False)):
+            said = wrong(first, *findings)
+            self.assertEqual(said is None, fine, "%s, %s: %s" % (first, findings, said))
+        self.assertEqual(Job("some", []).judge({"processes": [], "findings": []}, ""), "the trace is empty")
+
     def test_every_client_that_a_check_names_is_built_or_a_script(self):
         built = set()
         for line in (HERE / "CMakeLists.txt").read_text().splitlines():
             if "gd_gpu_client(" in line and "function" not in line:
                 built.add(line.split("(")[1].split()[0].rstrip(")"))
+            if "gd_gpu_job(" in line and "function" not in line:
+                built.add("jobs/" + line.split("(")[1].split()[0].rstrip(")"))
         for group, check in script("gpu_checks").all_checks():
             for word in getattr(check, "command", []) or []:
                 if word.startswith("{clients}/"):
                     self.assertIn(word[10:], built, "%s of group %s" % (check.name, group))
                 elif word.startswith("{scripts}/"):
                     self.assertTrue((HERE / "clients" / word[10:]).exists(), word)
+                elif word.startswith("{jobs}/"):
+                    self.assertTrue((HERE / "jobs" / word[7:]).exists(), word)
 
     @unittest.skipIf("GD_BUILD" not in os.environ, "GD_BUILD does not name a build folder")
     @unittest.skipIf(any(pathlib.Path("/dev").glob("nvidia[0-9]*")), "there is a GPU: the checks themselves can run")

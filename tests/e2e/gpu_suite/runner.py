@@ -15,6 +15,7 @@ import subprocess
 import time
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
+JOBS = SCRIPTS.parent / "jobs"
 
 
 @dataclasses.dataclass
@@ -42,7 +43,7 @@ class Runner:
         self.library = str(self.build / "lib" / "graphdoctor" / "libgraphdoctor_collector.so")
 
     def command(self, words):
-        return [word.format(clients=self.clients, scripts=SCRIPTS, build=self.build) for word in words]
+        return [word.format(clients=self.clients, scripts=SCRIPTS, jobs=JOBS, build=self.build) for word in words]
 
     def run(self, command, log, timeout, extra_env=None):
         """Runs `command`, its output in <work>/<log>.out and .err; an Ended. Every variable of the collector that this
