@@ -48,7 +48,8 @@ std::string stepFacts(int process) {
     return fmt::format(
         "INSERT INTO step (process_id, step, start_ns, end_ns, method, kind, replays, captures) "
         "VALUES ({0}, 7, 1000000, 2000000, 'known_range', 'steady', 0, 0);"
-        "INSERT INTO device_busy VALUES ({0}, 0, 7, 1, 1000000, 2000000, 0, 0, 0, 0, 0, 0, 'node', 0, 1);",
+        "INSERT INTO device_busy VALUES ({0}, 0, 7, 1, 1000000, 2000000, 0, 0, 0, 0, 0, 0, 0, 'node', 0, 1, "
+        "NULL);",
         process);
 }
 const std::string kNames

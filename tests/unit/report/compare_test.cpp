@@ -196,8 +196,9 @@ TEST_F(Compare, KernelsBySumAStepAndByDuration) {
     EXPECT_EQ(sum->change, Change::worse);
     EXPECT_DOUBLE_EQ(found.find("kernels", "gemm", "launches a step")->fresh->median, 4);
     // A host that runs ahead: on the device the same kernels are those of two steps.
-    fresh.sql("INSERT INTO device_busy VALUES (1, 0, 3, 1, 1000, 3000, 0, 0, 0, 0, 0, 0, 'node', 0, 1), "
-              "(1, 0, 4, 1, 3000, 6000, 0, 0, 0, 0, 0, 0, 'node', 0, 1)");
+    fresh.sql(
+        "INSERT INTO device_busy VALUES (1, 0, 3, 1, 1000, 3000, 0, 0, 0, 0, 0, 0, 0, 'node', 0, 1, NULL), "
+        "(1, 0, 4, 1, 3000, 6000, 0, 0, 0, 0, 0, 0, 0, 'node', 0, 1, NULL)");
     EXPECT_DOUBLE_EQ(comparisonOf(base, fresh).find("kernels", "gemm", "launches a step")->fresh->median, 10);
 }
 
@@ -236,8 +237,8 @@ TEST_F(Compare, WholeReplaysHideTheirCommunication) {
         trace->steps(1, {100, 100, 100, 100, 100});
         for (int step = 0; step < 5; ++step)
             trace->sql(
-                fmt::format("INSERT INTO device_busy VALUES (1, 0, {}, 1, 0, 100, {}, 70, 20, 10, 60, 1, "
-                            "'graph', 0, 1)",
+                fmt::format("INSERT INTO device_busy VALUES (1, 0, {}, 1, 0, 100, {}, 70, 20, 10, 60, 0, 1, "
+                            "'graph', 0, 1, NULL)",
                     step, trace == &base ? 90 : 80));
     }
     const Comparison found = comparisonOf(base, fresh);

@@ -30,11 +30,11 @@ protected:
         m_process = number + 1;
         trace.process(m_process, number, host);
         trace.steps(m_process, {1000});
-        trace.sql(fmt::format(
-            "INSERT INTO device_busy VALUES ({}, 0, 0, 1, 1000, 2000, 0, 0, 0, 0, 0, 0, 'node', 0, 1);"
-            "INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) "
-            "VALUES ({}, {}, {}, {}, 1);"
-            "INSERT INTO track VALUES ({}, {}, 'kernel', 0, 7, NULL, 's', {}, {}, 0)",
+        trace.sql(fmt::format("INSERT INTO device_busy VALUES ({}, 0, 0, 1, 1000, 2000, 0, 0, 0, 0, 0, 0, 0, "
+                              "'node', 0, 1, NULL);"
+                              "INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) "
+                              "VALUES ({}, {}, {}, {}, 1);"
+                              "INSERT INTO track VALUES ({}, {}, 'kernel', 0, 7, NULL, 's', {}, {}, 0)",
             m_process, m_process, kComm, nranks, number, m_process, m_process, m_process * 100,
             m_process * 100));
         m_kernel = m_process * 100;

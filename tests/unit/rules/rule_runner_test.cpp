@@ -46,8 +46,9 @@ protected:
             "INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, same_step, "
             "steady, "
             "start_ns, end_ns, cause, host_sync_ns, exec_update_ns, data_ns, host_other_ns, "
-            "launch_call_ns, event_ns, peer_ns, nccl_ns, unknown_ns, known, noise_ns, eager_recorded) "
-            "VALUES ({}, 0, 1, 2, 'g', 1, 1, {}, {}, '{}', 0,0,0,0,0,0,0,0,0, {}, 0, 1)",
+            "launch_call_ns, event_ns, peer_ns, nccl_ns, unknown_ns, known, noise_ns, eager_recorded, "
+            "input_ns, copy_ns) "
+            "VALUES ({}, 0, 1, 2, 'g', 1, 1, {}, {}, '{}', 0,0,0,0,0,0,0,0,0, {}, 0, 1, 0, 0)",
             id, startNs, endNs, cause, known));
     }
     RuleRun run(const std::vector<RuleFile>& rules, RunOptions options = {}) {
