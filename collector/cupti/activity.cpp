@@ -9,7 +9,8 @@
 #include "collector/raw/records_api.h"
 #include "collector/session/sink.h"
 
-#include <cstdlib>
+#include <time.h>
+
 #include <new>
 
 namespace gd::cupti {
@@ -18,9 +19,6 @@ namespace {
 
 namespace sink = session::sink;
 
-constexpr std::uint32_t kSmallBufferBytes = 256 * 1024;
-constexpr std::uint32_t kLargeBufferBytes = 4 * 1024 * 1024;
-constexpr std::size_t kBufferAlignment = 8; // CUPTI's own demand
 constexpr std::int64_t kFlushPeriodNs = 500'000'000;
 constexpr raw::CoverageSource kSources[]
     = {raw::CoverageSource::graph_trace, raw::CoverageSource::node_activity,
@@ -127,6 +125,7 @@ session::SwitchBar Activity::switchBar() noexcept {
 }
 
 void Activity::instantiateBegan() noexcept {
+    m_flushHeld.store(true, std::memory_order_relaxed);
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
         m_policy.instantiateBegan();
@@ -236,7 +235,10 @@ void Activity::tick(std::int64_t nowNs) noexcept {
         apply();
         delivers = m_policy.wantsFlush();
     }
-    if (delivers || nowNs - m_lastFlushNs >= kFlushPeriodNs) {
+    if (delivers) { // of launches before
+        m_lastFlushNs = nowNs;
+        deliver();
+    } else if (nowNs - m_lastFlushNs >= kFlushPeriodNs) {
         m_lastFlushNs = nowNs;
         flush();
     }
@@ -251,6 +253,12 @@ void Activity::tick(std::int64_t nowNs) noexcept {
 }
 
 void Activity::flush() noexcept {
+    if (!m_flushHeld.load(std::memory_order_relaxed)) {
+        deliver();
+    }
+}
+
+void Activity::deliver() noexcept {
     if (m_started.load(std::memory_order_acquire)) {
         if (cuptiApi().activityFlushAll(0) != CUPTI_SUCCESS) {
             refused(Refusal::Flush);
@@ -259,12 +267,18 @@ void Activity::flush() noexcept {
 }
 
 void Activity::flushAll(std::int64_t ns) noexcept {
+    constexpr unsigned kQuietFlushes = 3; // one alone has brought nothing though records were to come
+    constexpr timespec kPause{0, 2'000'000};
     const std::int64_t until = sink::nowNs() + ns;
-    std::uint64_t seen = 0;
-    do {
-        seen = m_bytesSeen.load(std::memory_order_relaxed);
-        flush();
-    } while (m_bytesSeen.load(std::memory_order_relaxed) != seen && sink::nowNs() < until);
+    for (unsigned quiet = 0; quiet < kQuietFlushes && sink::nowNs() < until;) {
+        const std::uint64_t seen = m_bytesSeen.load(std::memory_order_relaxed);
+        deliver();
+        if (m_bytesSeen.load(std::memory_order_relaxed) != seen) {
+            quiet = 0;
+        } else if (++quiet < kQuietFlushes) {
+            nanosleep(&kPause, nullptr);
+        }
+    }
 }
 
 void Activity::watchNodeRecords() noexcept {
@@ -413,66 +427,6 @@ void Activity::reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept {
         syncs               ? ""
             : m_syncRefused ? kRefused
                             : "level light");
-}
-
-void CUPTIAPI Activity::bufferRequested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* maxRecords) {
-    const std::uint32_t size = instance().m_bufferBytes.load(std::memory_order_relaxed);
-    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, size));
-    *bytes = *buffer != nullptr ? size : 0;
-    *maxRecords = 0;
-}
-
-void CUPTIAPI Activity::bufferCompleted(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
-    std::size_t bytes, std::size_t validBytes) {
-    Activity& self = instance();
-    const InsideGuard guard(ThreadCalls::current());
-    RecordContext records{streamName, {}, {}};
-    RecordCounts counts;
-    {
-        const session::SpinGuard offGuard(self.m_offLock);
-        records.kernelsOff = self.m_kernelsOff;
-        records.graphsOff = self.m_graphsOff;
-    }
-    self.m_bytesSeen.fetch_add(validBytes, std::memory_order_relaxed);
-    CUpti_Activity* record = nullptr;
-    const bool keepSyncs = self.m_keepSyncs.load(std::memory_order_relaxed);
-    CUptiResult read = CUPTI_SUCCESS;
-    while (buffer != nullptr && validBytes > 0
-        && (read = cuptiApi().activityGetNextRecord(buffer, validBytes, &record)) == CUPTI_SUCCESS) {
-        if (keepSyncs || record->kind != CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) {
-            reportRecord(*record, self.m_layout, records, counts);
-        }
-    }
-    if (self.m_keepsNodes.load(std::memory_order_relaxed)) {
-        self.m_nodeRecords.fetch_add(counts.nodes, std::memory_order_relaxed);
-    }
-    if (self.m_eagerMemory.add(counts.eagerKernels)) {
-        sink::issue(raw::IssueSeverity::Info, "eager_kernels_keep_memory",
-            "CUPTI keeps 32 bytes of this process's memory for each kernel outside graphs that it has timed, "
-            "1 GiB by now, and more until the process ends; level light, or recording a part of the job, "
-            "keeps none");
-    }
-    if (counts.untimed > 0) {
-        sink::lost(raw::CoverageSource::node_activity, counts.untimed);
-    }
-    if (read != CUPTI_SUCCESS && read != CUPTI_ERROR_MAX_LIMIT_REACHED) { // the latter is a buffer's end
-        refused(Refusal::Records);
-    }
-    if (cuptiApi().activityGetNumDroppedRecords != nullptr) {
-        std::size_t dropped = 0;
-        if (cuptiApi().activityGetNumDroppedRecords(context, stream, &dropped) != CUPTI_SUCCESS) {
-            refused(Refusal::DropCount);
-        } else if (dropped > 0) {
-            sink::lost(raw::CoverageSource::node_activity, dropped);
-        }
-    }
-    // A full buffer says that the rate is high, a hardly used one (a flush took it) that it is low.
-    if (validBytes * 10 >= bytes * 9) {
-        self.m_bufferBytes.store(kLargeBufferBytes, std::memory_order_relaxed);
-    } else if (bytes == kLargeBufferBytes && validBytes < kSmallBufferBytes) {
-        self.m_bufferBytes.store(kSmallBufferBytes, std::memory_order_relaxed);
-    }
-    std::free(buffer);
 }
 
 } // namespace gd::cupti

@@ -47,7 +47,10 @@ public:
     /// At enter of a graph's launch, at every level.
     void launching(ThreadCalls& calls, const CallArguments& arguments, CUcontext context) noexcept;
     /// At its exit, at every level.
-    void launchEnded(ThreadCalls& calls) noexcept { m_streams.launchEnded(calls); }
+    void launchEnded(ThreadCalls& calls) noexcept {
+        m_streams.launchEnded(calls);
+        m_flushHeld.store(false, std::memory_order_relaxed);
+    }
     /// At the exit of any followed call, after launchEnded(): the moment may have come at which a kind can be
     /// switched on. `launch`: of a graph.
     void callEnded(bool launch, CUcontext current) noexcept;
@@ -62,9 +65,13 @@ public:
     /// False: CUPTI does not tell, perhaps not yet.
     bool learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
+    /// Fetches what is complete. Not before the process's first launch of a graph, and not between an
+    /// instantiate and the next launch: with kernel records on, graphs launched after such a flush have
+    /// faulted on the device (CUDA_ERROR_LAUNCH_FAILED; measured with XLA's, docs/measurements.md). Until
+    /// then CUPTI delivers buffers that are full.
     void flush() noexcept;
-    /// Flushes until a flush brings nothing new: CUPTI goes on working at what a device has just finished. At
-    /// most `ns`.
+    /// Flushes until several flushes bring nothing new: CUPTI goes on working at what a device has just
+    /// finished. At most `ns`.
     void flushAll(std::int64_t ns) noexcept;
     /// The process ends: no kind is switched any more, by no thread. Waits at most `ns` for a switch under
     /// way.
@@ -72,6 +79,8 @@ public:
 
 private:
     static constexpr unsigned kMaxContexts = 64;
+    static constexpr std::uint32_t kSmallBufferBytes = 256 * 1024;
+    static constexpr std::uint32_t kLargeBufferBytes = 4 * 1024 * 1024;
     // A kind is switched when no replay is under way. Most jobs have such a moment of their own, at the end
     // of a synchronising call; for one that has none in so many launches, the launching thread waits until
     // the device has run dry: so long at most, so long in the process's life, and for a fiftieth of the time
@@ -102,6 +111,8 @@ private:
     void noteSwitches(const GraphTracePolicy::Wanted& wanted) noexcept;
     void watchNodeRecords() noexcept; ///< m_mutex held
     void reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept;
+    void deliver() noexcept;
+    void chooseBufferSize(std::size_t bytes, std::size_t validBytes) noexcept;
 
     std::mutex m_mutex;
     session::SpinLock m_offLock; ///< of the two below; never held around a CUPTI call
@@ -135,7 +146,9 @@ private:
     std::atomic<bool> m_keepsNodes{false}; ///< CUPTI keeps the memory of records of nodes
     std::atomic<std::uint64_t> m_nodeRecords{0}; ///< since then
     EagerKernelMemory m_eagerMemory;
+    std::atomic<bool> m_flushHeld{true};
     std::atomic<std::uint32_t> m_bufferBytes;
+    std::atomic<std::int64_t> m_lastFullNs{0}; ///< when a buffer came back full
     ContextName m_contexts[kMaxContexts];
     std::atomic<unsigned> m_contextsSeen{0};
 };

@@ -37,8 +37,9 @@ struct RecordCounts {
     std::uint64_t eagerKernels = 0;
 };
 
-/// CUPTI 13.0 keeps 32 bytes of the host's memory for each eager kernel that it has timed, until the process
-/// ends (measured: tests/e2e/probes/graph_records, kind=eager). Threads: any.
+/// CUPTI 13.0 keeps 32 bytes of the host's memory for each eager kernel until the process ends, with a
+/// subscriber alone as well (measured: tests/e2e/probes/graph_records, kind=eager, none and bare). Here those
+/// are counted that have records. Threads: any.
 class EagerKernelMemory {
 public:
     static constexpr std::uint64_t kKernels = std::uint64_t{1} << 25; ///< 1 GiB

@@ -77,6 +77,15 @@ TEST_F(MadeUpCuda, NothingCallsCuptiAfterItsEnd) {
         expectUnharmed(record({GD_MADE_UP_JOB, "level-at-end"}, level));
 }
 
+// Graphs launched after a flush, with kernel records on, have faulted on a real device.
+TEST_F(MadeUpCuda, CuptiIsNotFlushedBeforeTheFirstLaunch) {
+    for (const char* level : {"light", "standard"}) {
+        const ProgramEnd end = record({GD_MADE_UP_JOB, "launches-late"}, level);
+        EXPECT_THAT(end.out, HasSubstr("0 flushes before the first launch\n")) << level;
+        EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "20") << "but after it";
+    }
+}
+
 TEST_F(MadeUpCuda, IsRecordedLikeARealOne) {
     const ProgramEnd end = record();
     expectUnharmed(end);

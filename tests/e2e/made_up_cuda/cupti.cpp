@@ -27,7 +27,8 @@ struct State {
     CUpti_BuffersCallbackCompleteFunc complete = nullptr;
     CUpti_TimestampCallbackFunc clock = nullptr;
     std::deque<CUpti_ActivityGraphTrace2> records;
-    unsigned flushes = 0;
+    unsigned flushes = 0; ///< that delivered records
+    unsigned flushCalls = 0;
     std::atomic<unsigned> refusals{0};
     std::atomic<bool> ended{false};
 };
@@ -94,6 +95,11 @@ GD_MADE_UP void madeUpReplay(std::uint32_t correlation, std::uint32_t exec) {
 GD_MADE_UP unsigned madeUpFlushes() {
     const std::lock_guard lock(state().mutex);
     return state().flushes;
+}
+
+GD_MADE_UP unsigned madeUpFlushCalls() {
+    const std::lock_guard lock(state().mutex);
+    return state().flushCalls;
 }
 
 GD_MADE_UP unsigned madeUpKinds() {
@@ -243,6 +249,7 @@ GD_MADE_UP CUptiResult cuptiActivityFlushAll(std::uint32_t) {
     std::deque<CUpti_ActivityGraphTrace2> records;
     {
         const std::lock_guard lock(state().mutex);
+        ++state().flushCalls;
         records.swap(state().records);
     }
     GD_ANSWER()

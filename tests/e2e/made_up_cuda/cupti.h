@@ -14,6 +14,8 @@ void madeUpNotify(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* 
 void madeUpReplay(std::uint32_t correlation, std::uint32_t exec);
 /// Flushes that have delivered records.
 unsigned madeUpFlushes();
+/// Calls of cuptiActivityFlushAll.
+unsigned madeUpFlushCalls();
 /// The kinds of activity that are on.
 unsigned madeUpKinds();
 /// Calls of the failing function so far. More than 0 also in a version that is not used for activity.

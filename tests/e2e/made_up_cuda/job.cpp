@@ -22,6 +22,7 @@ namespace {
 using namespace gd::test;
 
 constexpr int kReplays = 20;
+constexpr int kLateMs = 1200; // two periods of flushes
 const CUstream kStream = handle<CUstream>(0x5000);
 
 // The libcupti that the collector has loaded, if it has.
@@ -29,6 +30,7 @@ struct Cupti {
     decltype(&madeUpNotify) notify = nullptr;
     decltype(&madeUpReplay) replay = nullptr;
     decltype(&madeUpFlushes) flushes = nullptr;
+    decltype(&madeUpFlushCalls) flushCalls = nullptr;
     decltype(&madeUpKinds) kinds = nullptr;
     decltype(&madeUpRefusals) refusals = nullptr;
 
@@ -39,6 +41,7 @@ struct Cupti {
             *reinterpret_cast<void**>(&notify) = dlsym(library, "madeUpNotify");
             *reinterpret_cast<void**>(&replay) = dlsym(library, "madeUpReplay");
             *reinterpret_cast<void**>(&flushes) = dlsym(library, "madeUpFlushes");
+            *reinterpret_cast<void**>(&flushCalls) = dlsym(library, "madeUpFlushCalls");
             *reinterpret_cast<void**>(&kinds) = dlsym(library, "madeUpKinds");
             *reinterpret_cast<void**>(&refusals) = dlsym(library, "madeUpRefusals");
         }
@@ -106,6 +109,12 @@ void work(const Cupti& cupti, const std::string& mode) {
     driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_EMPTY);
     driver.endCapture(kStream, 1);
     driver.instantiate(1, 2, {first, CU_GRAPH_NODE_TYPE_EMPTY}, 0);
+    for (int i = 0; mode == "launches-late" && i < kLateMs; ++i) {
+        aMillisecond();
+    }
+    if (mode == "launches-late" && cupti.flushCalls != nullptr) {
+        std::printf("%u flushes before the first launch\n", cupti.flushCalls());
+    }
     for (int i = 0; i < kReplays; ++i) {
         const cuGraphLaunch_params params{handle<CUgraphExec>(2 << 8), kStream};
         driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, params);
