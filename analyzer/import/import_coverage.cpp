@@ -333,6 +333,32 @@ Result<void> writeRecordingStates(ProcessImport& process) {
     return {};
 }
 
+// CUPTI said that device times are recorded, graphs were launched, and nothing came: a process that ends soon
+// after its first records may take them with it.
+Result<void> sayWhetherRecordsCame(ProcessImport& process) {
+    GD_TRY_ASSIGN(Statement question,
+        process.db().prepare(
+            "SELECT count(*) FROM replay AS r WHERE r.process_id = ?1 AND r.result = 0 "
+            "AND EXISTS (SELECT 1 FROM coverage AS c WHERE c.process_id = ?1 "
+            "AND c.state = 'complete' AND c.source IN ('graph_trace', 'node_activity')) "
+            "AND NOT EXISTS (SELECT 1 FROM replay AS t WHERE t.process_id = ?1 "
+            "AND t.start_ns IS NOT NULL) "
+            "AND NOT EXISTS (SELECT 1 FROM track AS t WHERE t.process_id = ?1 "
+            "AND t.table_name IN ('kernel', 'memcpy', 'memset', 'sync') AND t.row_count > 0)"));
+    question.bind(1, process.processId());
+    GD_TRY_ASSIGN(const bool answered, question.step());
+    const std::int64_t replays = answered ? question.int64(0) : 0;
+    if (replays == 0)
+        return {};
+    process.issues().dataLoss("no_device_records", static_cast<std::uint64_t>(replays),
+        "none of the records of device times arrived: the process ended before CUPTI had handed them out");
+    GD_TRY_ASSIGN(Statement update,
+        process.db().prepare("UPDATE coverage SET state = 'partial', reason = 'none of its records arrived' "
+                             "WHERE process_id = ? AND state = 'complete' AND source IN ('graph_trace', "
+                             "'node_activity', 'eager_kernel_activity', 'sync')"));
+    return update.runWith(process.processId());
+}
+
 } // namespace
 
 Result<void> importCoverage(ProcessImport& process) {
@@ -358,6 +384,7 @@ Result<void> importCoverage(ProcessImport& process) {
 #define GD_WRITE_SOURCE(number, name) GD_TRY(writeSource(process, insert, CoverageSource::name, losses));
     GD_COVERAGE_SOURCES(GD_WRITE_SOURCE)
 #undef GD_WRITE_SOURCE
+    GD_TRY(sayWhetherRecordsCame(process));
     return writeRecordingStates(process);
 }
 

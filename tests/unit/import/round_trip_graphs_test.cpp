@@ -3,6 +3,7 @@
 #include "tests/unit/import/round_trip_fixture.h"
 
 #include "collector/api/graphdoctor_runtime.h"
+#include "collector/raw/records_coverage.h"
 
 #include <gmock/gmock.h>
 
@@ -175,6 +176,30 @@ TEST_F(RoundTrip, DeviceWorkSortedByTrack) {
         "cuEventSynchronize|6|10");
     EXPECT_EQ(one("SELECT t.name, time_ns, value FROM counter JOIN track AS t USING (track_id)"),
         "power_w|500|1.5");
+}
+
+// Seen on an H200: jobs of half a second that took all their device records with them.
+TEST_F(RoundTrip, DeviceRecordsOfWhichNoneArrivedAreNotCalledComplete) {
+    auto& b = builder();
+    for (const auto source : {raw::CoverageSource::node_activity, raw::CoverageSource::sync}) {
+        raw::Coverage record{};
+        record.timeNs = kStart;
+        record.source = static_cast<std::uint16_t>(source);
+        record.state = static_cast<std::uint16_t>(raw::CoverageState::Complete);
+        b.history(record);
+    }
+    raw::ApiCall launch{};
+    launch.api = GD_API_GRAPH_LAUNCH;
+    launch.object = 2;
+    launch.stream = 7;
+    launch.startNs = kStart + 10;
+    launch.endNs = kStart + 15;
+    launch.correlation = 100;
+    b.event(1, launch);
+    finish();
+    EXPECT_EQ(one("SELECT severity, count FROM trace_issue WHERE code = 'no_device_records'"), "data_loss|1");
+    EXPECT_EQ(one("SELECT state, reason FROM coverage WHERE source = 'node_activity'"),
+        "partial|none of its records arrived");
 }
 
 TEST_F(RoundTrip, ReplaysAreJoinedWithWhatTheDeviceSaid) {
