@@ -143,7 +143,8 @@ private:
     }
     Result<void> readGaps() {
         std::map<std::int64_t, Draft> drafts;
-        GD_TRY(each("SELECT rowid, process_id, start_ns, end_ns, cause, known FROM replay_gap",
+        GD_TRY(each("SELECT rowid, process_id, start_ns, end_ns, cause, known FROM replay_gap WHERE end_ns > "
+                    "start_ns",
             [&](const Statement& r) {
                 Draft& draft
                     = of(drafts, r.int64(1), RowKind::gap, "replay_gap", Words::tr("Gaps before replays"));

@@ -12,6 +12,7 @@
 -- param steps_min: 20
 -- param pause_times: 20
 -- param pause_share: 0.01
+-- param queued_named: 0.5
 -- why: In steady state the device ran nothing for a good part of the time, although graphs take the cost of
 --   single launches away. The rest of the report says where the time goes (gaps, waits of the host, fallbacks). Busy
 --   is not the same as well used: a rank that waits inside a collective looks busy, which is why both figures are
@@ -57,7 +58,7 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
     AS severity,
   CASE WHEN s.busy + s.queued_share <= :busy_stalled THEN ': the pipeline is stalled'
     ELSE '' END AS stalled,
-  CASE WHEN s.queued_share > 0.5 * (1 - s.busy)
+  CASE WHEN s.queued_share >= :queued_named * (1 - s.busy)
     THEN printf('; %.1f %% a replay that had been launched waits for its turn',
       100 * s.queued_share) ELSE '' END AS queued,
   'device' AS evidence_table, s.device_id AS evidence_id,
@@ -197,3 +198,13 @@ SELECT 3, step, 1, start_ns, end_ns, busy_ns, 40, busy_ns, 2 FROM device_busy WH
 -- expect: device 0: busy 10.0% of steady state, 10.0% without communication; 70.0 % a replay that had been launched waits for its turn | severity=info
 -- expect: device 0: busy 10.0% of steady state, 10.0% without communication | severity=info
 -- expect: device 0: busy 10.0% of steady state, 10.0% without communication: the pipeline is stalled | severity=warning
+-- test: names the time of others from half of the idle time on
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns,
+  busy_without_comm_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 500, 250, 500, 2 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns,
+  busy_without_comm_ns, graph_replays)
+SELECT 2, step, 1, start_ns, end_ns, busy_ns, 245, busy_ns, 2 FROM device_busy;
+-- expect: device 0: busy 50.0% of steady state, 50.0% without communication; 25.0 % a replay that had been launched waits for its turn
+-- expect: device 0: busy 50.0% of steady state, 50.0% without communication
