@@ -66,7 +66,7 @@ def rows(job):
         if fault not in have:
             yield {"name": fault, "outcome": "this trainer does not have it"}
             continue
-        strict = ["--shm-strict", "0"] if job.rehearse else []  # as on a GPU: what does not fit hangs
+        strict = ["--shm-strict", "0"] if job.rehearse and ranks > 1 else []  # as on a GPU: what does not fit hangs
         timeout = ["--comm-timeout", str(COMM_TIMEOUT)] if ranks > 1 else []  # one process waits for no other
         command = job.trainer("--quiet", "--steps", "60", "--layers", "4", *timeout, *options, *strict, "--fault", fault)
         ended, report = record(job, command, fault)
