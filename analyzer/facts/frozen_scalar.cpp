@@ -118,7 +118,9 @@ std::vector<std::string_view> namesOf(const std::vector<const Node*>& kernels) {
 }
 
 // Words in which graphs of the same kernels differ that were replayed, whatever their launch shapes: the job
-// has a graph for each of their values (a length, a batch size), so none of them is frozen by mistake.
+// has a graph for each of their values (a length, a batch size, a layer), so none of them is frozen by
+// mistake. A graph of the first layer may have fewer kernels than those of the others, which then contain its
+// own.
 class KeyWords {
 public:
     KeyWords(const Evidence& evidence, const ProcessData& process)
@@ -134,9 +136,15 @@ public:
         const auto known = m_sequences.find(namesOf(kernels));
         return known == m_sequences.end() ? 0 : known->second;
     }
-    bool contains(std::size_t sequence, std::size_t kernel, const Place& place) const {
-        const auto words = m_words.find({sequence, kernel, place});
-        return words != m_words.end() && words->second.differs;
+    bool contains(std::size_t sequence, std::size_t kernel, const Place& place, std::uint64_t value) const {
+        const auto isKey = [&](std::size_t other, std::size_t at) {
+            const auto words = m_words.find({other, at, place});
+            return words != m_words.end() && (words->second.differs || words->second.value != value);
+        };
+        const std::vector<Within>& longer = longerOnes(sequence);
+        return isKey(sequence, kernel)
+            || std::any_of(longer.begin(), longer.end(),
+                [&](const Within& within) { return isKey(within.sequence, within.offset + kernel); });
     }
 
 private:
@@ -144,6 +152,28 @@ private:
         std::uint64_t value = 0;
         bool differs = false;
     };
+    struct Within {
+        std::size_t sequence = 0;
+        std::size_t offset = 0;
+    };
+
+    // Where other graphs hold the kernels of this one.
+    const std::vector<Within>& longerOnes(std::size_t sequence) const {
+        const auto [entry, isNew] = m_longer.try_emplace(sequence);
+        const auto own = std::find_if(m_sequences.begin(), m_sequences.end(),
+            [&](const auto& known) { return known.second == sequence; });
+        if (!isNew || own == m_sequences.end())
+            return entry->second;
+        const std::boyer_moore_searcher search(own->first.begin(), own->first.end());
+        for (const auto& [names, number] : m_sequences) {
+            if (names.size() <= own->first.size())
+                continue;
+            for (auto at = std::search(names.begin(), names.end(), search); at != names.end();
+                 at = std::search(at + 1, names.end(), search))
+                entry->second.push_back({number, static_cast<std::size_t>(at - names.begin())});
+        }
+        return entry->second;
+    }
 
     void add(const std::vector<const Node*>& kernels) {
         const std::size_t number
@@ -162,6 +192,7 @@ private:
     const Evidence& m_evidence;
     std::map<std::vector<std::string_view>, std::size_t> m_sequences;
     std::map<std::tuple<std::size_t, std::size_t, Place>, Seen> m_words;
+    mutable std::map<std::size_t, std::vector<Within>> m_longer;
 };
 
 // NCCL's kernels get the library's own bookkeeping by value, counters among it; for replays it keeps another
@@ -190,7 +221,7 @@ public:
             if (words == m_evidence.nodes.end() || isOfNccl(*kernels[i]))
                 continue;
             for (const Looked& looked : believed(words->second, runs, i)) {
-                if (m_keys.contains(sequence, i, looked.place))
+                if (m_keys.contains(sequence, i, looked.place, words->second.at(looked.place).value))
                     continue;
                 Frozen& frozen = found[{kernels[i]->name, looked.place}];
                 if (frozen.node == nullptr)

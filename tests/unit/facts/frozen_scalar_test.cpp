@@ -239,6 +239,21 @@ TEST_F(FrozenScalarTest, AParameterOfItsOwnMayRiseAsItLikes) {
         << "in a structure";
 }
 
+// Graphs of single layers: the first has no kernel in front that the others have.
+TEST_F(FrozenScalarTest, ALayersNumberIsNoneThoughItsGraphIsShorterThanTheOthers) {
+    for (int i = 0; i <= 3; ++i)
+        run(i, {"add", "forward", "adam"}, i);
+    frozenAt(0);
+    trace.capturedGraph(2, 4000, 4100, {"add", "forward", "adam"}, "step/cycle");
+    trace.replay(2, 5000, 5010, 5020, 5080);
+    word("node_scalar",
+        trace.number("SELECT n.node_id FROM graph_node AS n JOIN graph_exec AS e USING (graph_id) "
+                     "WHERE n.name = 'adam' AND e.exec_id = 2"),
+        1);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT count(*) FROM frozen_scalar WHERE known AND exec_id = 1"), 0);
+}
+
 TEST_F(FrozenScalarTest, AConstantIsNone) {
     for (int i = 1; i <= 3; ++i)
         run(i, {"forward", "adam"}, 1);
