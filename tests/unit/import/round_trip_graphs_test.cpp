@@ -14,6 +14,18 @@ using test::kStart;
 using test::RoundTrip;
 using testing::ElementsAre;
 
+// A launch of executable 2 on stream 7, `atNs` after the start, 5 ns long.
+raw::ApiCall graphLaunch(std::int64_t atNs, std::uint64_t correlation) {
+    raw::ApiCall launch{};
+    launch.api = GD_API_GRAPH_LAUNCH;
+    launch.object = 2;
+    launch.stream = 7;
+    launch.startNs = kStart + atNs;
+    launch.endNs = launch.startNs + 5;
+    launch.correlation = correlation;
+    return launch;
+}
+
 TEST_F(RoundTrip, GraphsNodesAndExecutables) {
     auto& b = builder();
     raw::Graph graph{};
@@ -188,14 +200,7 @@ TEST_F(RoundTrip, DeviceRecordsOfWhichNoneArrivedAreNotCalledComplete) {
         record.state = static_cast<std::uint16_t>(raw::CoverageState::Complete);
         b.history(record);
     }
-    raw::ApiCall launch{};
-    launch.api = GD_API_GRAPH_LAUNCH;
-    launch.object = 2;
-    launch.stream = 7;
-    launch.startNs = kStart + 10;
-    launch.endNs = kStart + 15;
-    launch.correlation = 100;
-    b.event(1, launch);
+    b.event(1, graphLaunch(10, 100));
     finish();
     EXPECT_EQ(one("SELECT severity, count FROM trace_issue WHERE code = 'no_device_records'"), "data_loss|1");
     EXPECT_EQ(one("SELECT state, reason FROM coverage WHERE source = 'node_activity'"),
@@ -204,22 +209,9 @@ TEST_F(RoundTrip, DeviceRecordsOfWhichNoneArrivedAreNotCalledComplete) {
 
 TEST_F(RoundTrip, ReplaysAreJoinedWithWhatTheDeviceSaid) {
     auto& b = builder();
-    raw::ApiCall launch{};
-    launch.api = GD_API_GRAPH_LAUNCH;
-    launch.object = 2;
-    launch.stream = 7;
-    launch.startNs = kStart + 10;
-    launch.endNs = kStart + 15;
-    launch.correlation = 100;
-    b.event(1, launch);
-    launch.startNs = kStart + 50;
-    launch.endNs = kStart + 55;
-    launch.correlation = 101;
-    b.event(1, launch);
-    launch.startNs = kStart + 90;
-    launch.endNs = kStart + 95;
-    launch.correlation = 102;
-    b.event(1, launch);
+    b.event(1, graphLaunch(10, 100));
+    b.event(1, graphLaunch(50, 101));
+    b.event(1, graphLaunch(90, 102));
     raw::GraphTrace whole{};
     whole.correlation = 100;
     whole.exec = 2;
@@ -250,14 +242,7 @@ TEST_F(RoundTrip, AReplayWhoseNodesWereCutOffHasNoTimes) {
     auto& b = builder();
     for (std::uint64_t i = 0; i < 3; ++i) {
         const std::int64_t at = kStart + static_cast<std::int64_t>(i) * 100;
-        raw::ApiCall launch{};
-        launch.api = GD_API_GRAPH_LAUNCH;
-        launch.object = 2;
-        launch.stream = 7;
-        launch.startNs = at;
-        launch.endNs = at + 5;
-        launch.correlation = 100 + i;
-        b.event(1, launch);
+        b.event(1, graphLaunch(at - kStart, 100 + i));
         for (std::int64_t node = 0; node < (i == 1 ? 2 : 3); ++node) {
             raw::Kernel kernel{};
             kernel.exec = 2;
@@ -346,13 +331,7 @@ TEST_F(RoundTrip, LaunchIntoACapturingStreamIsNoReplay) {
     begin.stream = 7;
     begin.thread = 1;
     b.history(begin);
-    raw::ApiCall launch{};
-    launch.api = GD_API_GRAPH_LAUNCH;
-    launch.object = 2;
-    launch.stream = 7;
-    launch.startNs = kStart + 10;
-    launch.endNs = kStart + 15;
-    b.event(1, launch);
+    b.event(1, graphLaunch(10, 0));
     finish();
     EXPECT_EQ(one("SELECT count(*) FROM replay"), "0");
     EXPECT_EQ(one("SELECT count(*) FROM api_call"), "1");
