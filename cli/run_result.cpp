@@ -76,9 +76,7 @@ std::string reportText(
     const report::Report& report, report::Format format, const report::WriteOptions& write) {
     if (format == report::Format::text && !report.runtimeSeen)
         return fmt::format(
-            "graphdoctor run: {}: the command used neither CUDA nor another runtime that GraphDoctor "
-            "knows, so there is nothing to report\n",
-            report.tracePath);
+            "graphdoctor run: {}: nothing to report: {}\n", report.tracePath, report::kNothingRecorded);
     return report::write(format, report, write);
 }
 

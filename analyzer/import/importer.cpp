@@ -256,7 +256,8 @@ private:
     Result<void> finish(const std::vector<Candidate>& candidates, std::span<const fs::path> folders) {
         if (!m_summary.runtimeSeen) {
             m_issues.info("no_runtime_seen", 1,
-                "no process of the command used CUDA or another runtime that GraphDoctor can follow");
+                "no process of the command used CUDA or another runtime that GraphDoctor can follow, or "
+                "none had the variables of graphdoctor run in its environment");
         }
         GD_TRY(m_strings.write(m_trace.db()));
         GD_TRY(writeShapes());

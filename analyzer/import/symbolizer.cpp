@@ -3,6 +3,7 @@
 
 #include "analyzer/base/unique_handle.h"
 #include "analyzer/import/string_pool.h"
+#include "analyzer/import/symbol_index.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -121,6 +122,7 @@ struct Symbolizer::Module {
     Dwfl_Module* module = nullptr;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> code; // executable file addresses
     std::optional<std::vector<UnitRange>> units;
+    std::optional<SymbolIndex> symbols;
     std::unordered_map<std::uint64_t, std::vector<SymbolFrame>> frames; // by return address
 
     void resolve(std::uint64_t fileAddress, std::vector<SymbolFrame>& out);
@@ -269,13 +271,10 @@ void Symbolizer::Module::resolve(std::uint64_t fileAddress, std::vector<SymbolFr
         addScopes(unit, address - bias, out);
     if (!out.empty() && !out.back().function.empty())
         return;
-    GElf_Sym symbol{};
-    GElf_Off offset = 0;
-    const char* name = dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-    const int type = GELF_ST_TYPE(symbol.st_info);
-    // The nearest symbol may lie far before; those of hand-written code have no size.
-    const bool covers = symbol.st_size == 0 || offset < symbol.st_size;
-    if (name == nullptr || *name == '\0' || !covers || (type != STT_FUNC && type != STT_GNU_IFUNC))
+    if (!symbols)
+        symbols.emplace(module);
+    const char* name = symbols->functionAt(address);
+    if (name == nullptr)
         return;
     if (out.empty())
         out.emplace_back();

@@ -12,6 +12,11 @@ namespace gd::report {
 // The words in which text, Markdown, JUnit and GitHub reports say the same things. Nothing here is escaped:
 // the results may hold text of the job.
 
+// A job that cleans its environment looks like one without CUDA.
+inline constexpr std::string_view kNothingRecorded
+    = "the command used neither CUDA nor another runtime that GraphDoctor knows, or ran without the variables "
+      "of graphdoctor run (env -i, sudo, a container, another host; graphdoctor run --print-env lists them)";
+
 // "12.3 us", "4.00 MiB", "82.0 %", "17"; other units follow the number.
 std::string valueText(const rules::Value& value, std::string_view unit);
 std::string valueText(const VitalSign& sign, const VitalValue& value); // "–" when not measured

@@ -352,8 +352,7 @@ std::string writeText(const Report& report, const WriteOptions& options) {
     writeIssues(page, report);
     if (!report.runtimeSeen) {
         page.raw("\n");
-        page.line(
-            "Nothing to report: the command used neither CUDA nor another runtime that GraphDoctor knows.");
+        page.line(fmt::format("Nothing to report: {}.", kNothingRecorded));
         return page.take();
     }
     writeVitals(page, report);

@@ -10,6 +10,38 @@
 #include <filesystem>
 #include <fstream>
 
+// Functions as compilers do not write them: two names of one place, a gap, one without a size, one inside
+// another. Sixteen bytes each.
+asm(R"(
+    .text
+    .globl gd_test_shapes
+    .weak gd_test_weak
+    .type gd_test_shapes, @function
+    .type gd_test_weak, @function
+    .type gd_test_local, @function
+gd_test_local:
+gd_test_weak:
+gd_test_shapes:
+    .fill 16, 1, 0x90
+    .size gd_test_shapes, 16
+    .size gd_test_weak, 16
+    .size gd_test_local, 16
+    .fill 16, 1, 0x90
+    .type gd_test_no_size, @function
+gd_test_no_size:
+    .fill 16, 1, 0x90
+    .type gd_test_outer, @function
+    .type gd_test_inner, @function
+gd_test_outer:
+    .fill 4, 1, 0x90
+gd_test_inner:
+    .fill 4, 1, 0x90
+    .size gd_test_inner, 4
+    .fill 8, 1, 0x90
+    .size gd_test_outer, 16
+)");
+extern "C" const char gd_test_shapes[];
+
 namespace gd::importer {
 
 // The return address of a call inside an inlined function; the line of each call is kept.
@@ -100,6 +132,24 @@ TEST_F(SymbolizerTest, WithoutDwarfTheSymbolTableNamesTheFunction) {
     EXPECT_EQ(frames[0].function, "gd::importer::outerCaller()");
     EXPECT_EQ(frames[0].file, "");
     EXPECT_EQ(frames[0].line, 0u);
+}
+
+TEST_F(SymbolizerTest, SymbolsNameWhatTheirSizesCover) {
+    const std::uint64_t start = reinterpret_cast<std::uint64_t>(gd_test_shapes) - ownBase();
+    const auto nameAt = [&](std::uint64_t offset) {
+        const auto& frames = m_symbolizer.resolve({ownPath(), {}}, start + offset + 1);
+        return frames.empty() ? std::string() : frames.back().function;
+    };
+    EXPECT_EQ(nameAt(0), "gd_test_shapes"); // the global name before the weak and the local one
+    EXPECT_EQ(nameAt(15), "gd_test_shapes");
+    EXPECT_EQ(nameAt(16), ""); // behind its end
+    EXPECT_EQ(nameAt(31), "");
+    EXPECT_EQ(nameAt(32), "gd_test_no_size");
+    EXPECT_EQ(nameAt(47), "gd_test_no_size");
+    EXPECT_EQ(nameAt(48), "gd_test_outer");
+    EXPECT_EQ(nameAt(52), "gd_test_inner");
+    EXPECT_EQ(nameAt(56), "gd_test_outer"); // the inner one has ended
+    EXPECT_EQ(nameAt(63), "gd_test_outer");
 }
 
 TEST_F(SymbolizerTest, AFileOfAnotherBuildIsNotUsed) {
