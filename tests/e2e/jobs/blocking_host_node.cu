@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: GD209 | GD304
+// ALONE: idle time of the device is what is judged
 // WHY: A host node in the middle of the captured step compresses the residual log, 4 ms each; the kernel
 //   behind it waits, the device idles inside the graph. The log does not belong on the path of the step.
 #include "job.h"

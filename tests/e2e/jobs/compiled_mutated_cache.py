@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # EXPECT: GD709 | GD306 | GD307 | GD304
+# ALONE: idle time of the device is what is judged
 # WHY: Encoder and decode step are both compiled with reduce-overhead. The decode step writes into a cache that comes as
 #   an argument: "skipping cudagraphs due to mutated inputs", said once in a log, and 30 launches a token go out singly.
 import torch
