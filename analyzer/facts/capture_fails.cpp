@@ -2,6 +2,7 @@
 #include "analyzer/facts/capture_fails.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace gd::facts {
 namespace {
@@ -17,6 +18,45 @@ bool isCaptureCode(std::int64_t result) {
 
 bool isFailure(const CaptureFail& fail) {
     return !fail.isEnd() && fail.result != kNotReady && fail.result != kPeerAccessAlreadyEnabled;
+}
+
+constexpr std::int64_t kInvalidValue = 1;
+constexpr std::int64_t kInvalidHandle = 400;
+
+enum class EventCall { other, record, ask };
+
+EventCall eventCall(std::string_view name) {
+    if (name.starts_with("cuEventRecord"))
+        return EventCall::record;
+    return name == "cuEventQuery" || name == "cuEventSynchronize" || name.starts_with("cuEventElapsedTime")
+        ? EventCall::ask
+        : EventCall::other;
+}
+
+bool capturesStream(const Capture& capture, std::int64_t streamId, std::int64_t timeNs) {
+    return timeNs >= capture.startNs && capture.endNs && timeNs <= *capture.endNs
+        && (streamId == capture.streamId
+            || std::any_of(capture.joins.begin(), capture.joins.end(), [&](const CaptureJoin& join) {
+                   return join.streamId == streamId && join.timeNs <= timeNs;
+               }));
+}
+
+CaptureFail askedAfterwards(const RawData& raw, const ApiCall& call, const ApiCall& record) {
+    CaptureFail fail;
+    fail.apiId = call.apiId;
+    fail.apiClass = raw.apiName(call.apiId) == "cuEventSynchronize" ? "SYNC" : "QUERY";
+    fail.known = call.known;
+    fail.result = call.result;
+    fail.startNs = call.startNs;
+    fail.endNs = call.endNs;
+    fail.threadId = call.threadId;
+    fail.stackId = call.stackId;
+    fail.objectId = call.objectId;
+    fail.memberEvent = true;
+    fail.sameDevice = true;
+    fail.eventRecordNs = record.startNs;
+    fail.eventStreamId = record.streamId;
+    return fail;
 }
 
 } // namespace
@@ -47,6 +87,57 @@ bool CaptureFails::outOfMemoryBefore(const CaptureFail* fail) const {
         return other.apiClass == "ALLOC" && other.result == kOutOfMemory
             && (fail == nullptr || other.startNs < fail->startNs);
     });
+}
+
+void addEventsAskedAfterwards(const RawData& raw, std::map<CaptureKey, CaptureFails>& fails) {
+    struct Asked {
+        const ApiCall* call;
+        const ApiCall* record = nullptr; // the last one before it
+    };
+    std::unordered_map<std::int16_t, EventCall> kinds;
+    for (const auto& [id, api] : raw.apis) {
+        if (const EventCall kind = eventCall(api.name); kind != EventCall::other)
+            kinds.emplace(static_cast<std::int16_t>(id), kind);
+    }
+    const auto kindOf = [&](const ApiCall& call) {
+        const auto found = kinds.find(call.apiId);
+        return found == kinds.end() ? EventCall::other : found->second;
+    };
+    std::map<CaptureKey, Asked> earliest;
+    for (const ProcessData& process : raw.processes) {
+        std::unordered_map<std::int64_t, Asked> byEvent;
+        for (const ApiCall& call : process.calls) {
+            if ((call.result == kInvalidValue || call.result == kInvalidHandle) && call.objectId != 0
+                && !process.captures.empty() && kindOf(call) == EventCall::ask)
+                byEvent.try_emplace(call.objectId, Asked{&call});
+        }
+        if (byEvent.empty())
+            continue;
+        for (const ApiCall& call : process.calls) {
+            if (kindOf(call) != EventCall::record || call.result != 0)
+                continue;
+            const auto asked = byEvent.find(call.objectId);
+            if (asked != byEvent.end() && call.startNs < asked->second.call->startNs
+                && (asked->second.record == nullptr || asked->second.record->startNs < call.startNs))
+                asked->second.record = &call;
+        }
+        for (const auto& [event, asked] : byEvent) {
+            for (const Capture& capture : process.captures) {
+                if (asked.record == nullptr || capture.endResult != 0
+                    || !capturesStream(capture, asked.record->streamId, asked.record->startNs))
+                    continue;
+                const auto [first, isNew]
+                    = earliest.try_emplace({process.processId, capture.captureId}, asked);
+                if (!isNew && asked.call->startNs < first->second.call->startNs)
+                    first->second = asked;
+            }
+        }
+    }
+    for (const auto& [key, asked] : earliest) {
+        CaptureFails& known = fails[key];
+        if (known.first() == nullptr)
+            known.all.push_back(askedAfterwards(raw, *asked.call, *asked.record));
+    }
 }
 
 Result<std::map<CaptureKey, CaptureFails>> readCaptureFails(Db& db) {

@@ -49,5 +49,8 @@ struct CaptureFails {
 
 using CaptureKey = std::pair<std::int64_t, std::int64_t>; // process, capture
 Result<std::map<CaptureKey, CaptureFails>> readCaptureFails(Db& db);
+// Captures that ended well, but whose event a host call asked for afterwards: the driver refuses it as an
+// invalid value or handle, and no record of the capture says so. The first such call becomes the failure.
+void addEventsAskedAfterwards(const RawData& raw, std::map<CaptureKey, CaptureFails>& fails);
 
 } // namespace gd::facts

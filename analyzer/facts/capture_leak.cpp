@@ -125,12 +125,18 @@ private:
             });
     }
 
+    // With one rank NCCL launches nothing, or a copy, which is seen as such.
+    bool isAlone(const CommOp& op) const {
+        return std::any_of(m_process.comms.begin(), m_process.comms.end(),
+            [&](const Comm& comm) { return comm.commHash == op.commHash && comm.nranks == 1; });
+    }
+
     void addCollectives(const Capture& capture, const std::set<std::int32_t>& threads) {
         const std::int64_t endNs = windowEnd(m_process, capture);
         auto op = std::lower_bound(m_process.commOps.begin(), m_process.commOps.end(), capture.startNs,
             [](const CommOp& left, std::int64_t time) { return left.timeNs < time; });
         for (; op != m_process.commOps.end() && op->timeNs < endNs; ++op) {
-            if (op->captureId != 0 || !threads.contains(op->threadId)
+            if (op->captureId != 0 || !threads.contains(op->threadId) || isAlone(*op)
                 || (op->streamId != 0 && m_members.captures(op->streamId, op->timeNs)))
                 continue;
             Leak& leak = m_leaks.emplace_back();

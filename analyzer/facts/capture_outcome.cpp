@@ -401,6 +401,7 @@ private:
 
 Result<void> buildCaptureOutcome(FactContext& context) {
     GD_TRY_ASSIGN(auto fails, readCaptureFails(context.db));
+    addEventsAskedAfterwards(context.raw, fails);
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO capture_outcome VALUES (:process_id, :capture_id, :graph_id, :device_id, "

@@ -38,9 +38,9 @@ bool isLibraryFrame(const Frame& frame) {
         "libpthread*", "libgcc_s*", "libgomp*", "ld-linux*", "python", "python3*", "_C.*"};
     static constexpr std::array<std::string_view, 8> kFunctions{"gdt::runtime::*", "gdt::kernels::*",
         "gdt::comm::*", "at::*", "c10::*", "torch::*", "std::*", "libcudart_static_*"};
-    static constexpr std::array<std::string_view, 6> kFiles{"*/site-packages/torch/*",
+    static constexpr std::array<std::string_view, 8> kFiles{"*/site-packages/torch/*",
         "*/dist-packages/torch/*", "*/site-packages/triton/*", "*/dist-packages/triton/*", "<frozen *",
-        "<string>"};
+        "<string>", "<eval_with_key>*", "*/torchinductor_*/*"};
     static constexpr std::array<std::string_view, 2> kOwnFiles{"*/lib/python3*", "*/lib64/python3*"};
     return matchesAny(kModules, fileName(frame.module)) || matchesAny(kFunctions, frame.function)
         || matchesAny(kFiles, frame.file)

@@ -129,12 +129,19 @@ void writePlaces(HtmlPage& page, const rules::Finding& finding) {
         return;
     }
     page.element("dt", "At").open("dd").code(placeText(finding.locations.front())).close("dd").lineBreak();
-    if (finding.locations.size() == 1)
-        return;
-    page.element("dt", "Called from").open("dd").open("ol");
-    for (std::size_t i = 1; i < finding.locations.size(); ++i)
-        page.open("li").code(placeText(finding.locations[i])).close("li");
-    page.close("ol").close("dd").lineBreak();
+    const auto list = [&](std::string_view term, bool inside) {
+        const auto isOne = [inside](const rules::Location& location) { return location.inside == inside; };
+        if (std::none_of(finding.locations.begin() + 1, finding.locations.end(), isOne))
+            return;
+        page.element("dt", term).open("dd").open("ol");
+        for (std::size_t i = 1; i < finding.locations.size(); ++i) {
+            if (isOne(finding.locations[i]))
+                page.open("li").code(placeText(finding.locations[i])).close("li");
+        }
+        page.close("ol").close("dd").lineBreak();
+    };
+    list("Inside", true);
+    list("Called from", false);
 }
 
 void writeEvidence(HtmlPage& page, const rules::Finding& finding) {

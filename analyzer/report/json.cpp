@@ -150,6 +150,7 @@ Json locationsJson(const rules::Finding& finding) {
         item["function"] = textOrNull(location.function);
         item["module"] = textOrNull(location.module);
         item["language"] = textOrNull(location.language);
+        item["inside"] = location.inside;
         list.push_back(std::move(item));
     }
     return list;

@@ -28,7 +28,7 @@ std::string details(const Report& report, const rules::Finding& finding) {
             out += fmt::format("\n{}: {}", label, text);
     };
     for (const rules::Location& location : finding.locations)
-        add("at", placeText(location));
+        add(location.inside ? "inside" : "at", placeText(location));
     add("where", whereText(finding));
     add("when", whenText(finding));
     add("cost", costText(report, finding));

@@ -63,7 +63,7 @@ void appendVitals(std::string& out, const Report& report) {
 void appendFinding(std::string& out, const Report& report, const rules::Finding& finding) {
     out += fmt::format("\n### {}\n\n{}\n\n", markdown(headline(finding)), markdown(finding.message));
     for (const rules::Location& location : finding.locations)
-        out += fmt::format("- at {}\n", markdownCode(placeText(location)));
+        out += fmt::format("- {} {}\n", location.inside ? "inside" : "at", markdownCode(placeText(location)));
     if (finding.locations.empty())
         out += fmt::format("- at an unknown place: {}\n",
             markdown(finding.locationReason.empty() ? "no stack was recorded" : finding.locationReason));

@@ -64,13 +64,19 @@ Json locationJson(const rules::Location& location) {
 
 Json stackJson(const rules::Finding& finding) {
     Json frames = Json::array();
-    for (const rules::Location& location : finding.locations) {
-        Json frame;
-        frame["location"] = locationJson(location);
-        if (!location.module.empty())
-            frame["module"] = location.module;
-        frames.push_back(std::move(frame));
-    }
+    const auto add = [&](bool inside) { // innermost first
+        for (const rules::Location& location : finding.locations) {
+            if (location.inside != inside)
+                continue;
+            Json frame;
+            frame["location"] = locationJson(location);
+            if (!location.module.empty())
+                frame["module"] = location.module;
+            frames.push_back(std::move(frame));
+        }
+    };
+    add(true);
+    add(false);
     return frames;
 }
 

@@ -248,7 +248,7 @@ void writePlaces(Page& page, const rules::Finding& finding) {
     page.place("at", placeText(finding.locations.front()));
     for (std::size_t i = 1; i < shown; ++i) {
         const rules::Location& caller = finding.locations[i];
-        page.raw(padded("  from", kLabel)
+        page.raw(padded(caller.inside ? "  inside" : "  from", kLabel)
             + shortPlace(plainLine(placeFile(caller)), caller.file.empty() ? 0 : caller.line,
                 plainLine(rules::bareFunctionName(caller.function)), kWidth - kLabel)
             + "\n");

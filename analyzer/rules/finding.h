@@ -40,6 +40,7 @@ struct Location {
     std::string function;
     std::string module; // path of the shared object or program
     std::string language; // "python" or "native"
+    bool inside = false; // in an installed package that the first location called
 };
 
 // One fact that proves a finding, with the trace row it was read from.

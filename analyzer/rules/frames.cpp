@@ -12,10 +12,35 @@ namespace {
 
 // Enough to see how the place was reached; a Python training loop is seldom deeper in its own code.
 constexpr std::size_t kMaxLocations = 8;
+constexpr std::size_t kMaxInside = 2;
 
 std::string_view fileName(std::string_view path) {
     const std::size_t slash = path.rfind('/');
     return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// What pip writes into bin/ for a package's command calls that package and nothing else.
+bool isPythonCommand(const Location& frame) {
+    const std::string_view folder = std::string_view(frame.file).substr(0, frame.file.rfind('/'));
+    return frame.language == "python" && fileName(folder) == "bin" && frame.file.find('/') != std::string::npos;
+}
+
+// The job's own frame first, then what it called in a package, then the callers.
+std::vector<Location> inOrder(std::vector<Location> frames, std::size_t firstOwn) {
+    std::vector<Location> ordered;
+    if (firstOwn < frames.size()) {
+        ordered.push_back(std::move(frames[firstOwn]));
+        for (std::size_t i = 0; i < std::min(firstOwn, kMaxInside); ++i) {
+            ordered.push_back(std::move(frames[i]));
+            ordered.back().inside = true;
+        }
+        frames.erase(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(firstOwn) + 1);
+    }
+    for (Location& frame : frames) {
+        if (ordered.size() < kMaxLocations)
+            ordered.push_back(std::move(frame));
+    }
+    return ordered;
 }
 
 } // namespace
@@ -53,10 +78,14 @@ Result<FrameFilter> FrameFilter::parse(std::string_view text, const std::string&
         std::string_view line = base::trim(raw);
         if (line.empty() || line.starts_with('#'))
             continue;
-        Pattern pattern{Field::module, true, {}};
-        if (line.starts_with("keep ")) {
-            pattern.skip = false;
-            line = base::trim(line.substr(5));
+        Pattern pattern{Field::module, Kind::skipped, {}};
+        for (const auto& [word, kind] :
+            {std::pair<std::string_view, Kind>{"keep ", Kind::own}, {"installed ", Kind::installed}}) {
+            if (line.starts_with(word)) {
+                pattern.kind = kind;
+                line = base::trim(line.substr(word.size()));
+                break;
+            }
         }
         const std::size_t space = line.find(' ');
         const std::string_view field = line.substr(0, space);
@@ -68,7 +97,7 @@ Result<FrameFilter> FrameFilter::parse(std::string_view text, const std::string&
             pattern.field = Field::function;
         if (pattern.glob.empty() || (field != "module" && field != "path" && field != "function"))
             return fail(ErrorCode::badInput,
-                R"({}:{}: expected "[keep] module|path|function GLOB", found "{}")", path, lineNumber, line);
+                R"({}:{}: expected "[keep|installed] module|path|function GLOB", found "{}")", path, lineNumber, line);
         result.m_patterns.push_back(std::move(pattern));
     }
     return result;
@@ -85,7 +114,7 @@ void FrameFilter::append(const FrameFilter& later) {
 
 void FrameFilter::skipAlso(const std::string& glob) {
     for (const Field field : {Field::module, Field::path, Field::function})
-        m_patterns.push_back({field, true, glob});
+        m_patterns.push_back({field, Kind::skipped, glob});
 }
 
 bool FrameFilter::matches(const Pattern& pattern, const Location& frame, std::string_view bareFunction) {
@@ -105,11 +134,12 @@ bool FrameFilter::matches(const Pattern& pattern, const Location& frame, std::st
     return false;
 }
 
-bool FrameFilter::skips(const Location& frame) const {
+FrameFilter::Kind FrameFilter::kindOf(const Location& frame) const {
     const std::string_view bare = bareFunctionName(frame.function);
     const auto last = std::find_if(m_patterns.rbegin(), m_patterns.rend(),
         [&](const Pattern& pattern) { return matches(pattern, frame, bare); });
-    return last != m_patterns.rend() && last->skip;
+    const Kind kind = last == m_patterns.rend() ? Kind::own : last->kind;
+    return kind == Kind::own && isPythonCommand(frame) ? Kind::installed : kind;
 }
 
 Result<LocationFinder> LocationFinder::open(Db& db, const FrameFilter& filter) {
@@ -126,6 +156,7 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
         return known->second;
     Found found;
     std::size_t frames = 0;
+    std::size_t firstOwn = std::string::npos; // among those that are not skipped
     bool isAutograd = false;
     std::string innermost;
     m_frames.bind(1, stack);
@@ -141,10 +172,14 @@ Result<LocationFinder::Found> LocationFinder::find(base::StackId stack) {
             innermost = frame.file.empty()
                 ? frame.function
                 : fmt::format("{} ({}:{})", frame.function, frame.file, frame.line);
-        if (found.locations.size() < kMaxLocations && !m_filter->skips(frame))
+        const FrameFilter::Kind kind = m_filter->kindOf(frame);
+        if (kind == FrameFilter::Kind::own && firstOwn == std::string::npos)
+            firstOwn = found.locations.size();
+        if (kind != FrameFilter::Kind::skipped)
             found.locations.push_back(std::move(frame));
     }
     m_frames.reset();
+    found.locations = inOrder(std::move(found.locations), firstOwn);
     if (frames == 0)
         found.reason = "the recorded call stack has no frames";
     else if (found.locations.empty() && isAutograd)

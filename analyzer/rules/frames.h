@@ -18,7 +18,9 @@ namespace gd::rules {
 //     module libcuda*                  name of the object file (the whole path when the pattern has a '/')
 //     path */site-packages/torch/*     source file, or path of the object file
 //     function c10::*                  demangled name without return type and arguments
-//     keep path */site-packages/*      takes frames back that an earlier line skipped
+//     keep path */mine/*               takes frames back that an earlier line skipped
+//     installed path */site-packages/* frames of code that somebody else wrote, most likely: the place to change
+//                                      only where the stack shows nothing else
 //
 // The last line that matches a frame decides, so later files and --param frames.skip=GLOB win.
 class FrameFilter {
@@ -29,13 +31,15 @@ public:
     void append(const FrameFilter& later);
     // A user's own glob: tried as module, path and function.
     void skipAlso(const std::string& glob);
-    bool skips(const Location& frame) const;
+
+    enum class Kind { own, installed, skipped };
+    Kind kindOf(const Location& frame) const;
 
 private:
     enum class Field { module, path, function };
     struct Pattern {
         Field field;
-        bool skip;
+        Kind kind;
         std::string glob;
     };
     static bool matches(const Pattern& pattern, const Location& frame, std::string_view bareFunction);
@@ -46,7 +50,9 @@ private:
 // "void at::native::f<int>(long)" → "at::native::f<int>"
 std::string_view bareFunctionName(std::string_view demangled);
 
-// Gives the source locations of stacks, Python frames first, innermost first, skipped frames left out.
+// Gives the source locations of stacks, Python frames first, innermost first, skipped frames left out. Where the
+// job's own code called into an installed package, its own innermost frame comes first, then the innermost ones of
+// the package (Location::inside), then the callers.
 // Remembers every stack it was asked for. Must not outlive the Db and the filter.
 class LocationFinder {
 public:

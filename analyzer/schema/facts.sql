@@ -52,7 +52,7 @@ CREATE TABLE capture_outcome (
   node_count INTEGER, -- nodes captured
   last_node TEXT, -- name or type of the last node captured before the first failure
   range_path TEXT, -- enclosing ranges at begin
-  fail_api TEXT, -- first failing call: driver function; NULL: no call failed before the end call
+  fail_api TEXT, -- first failing call: driver function; of a capture that ended well also the first one that asked for an event recorded inside it; NULL: no call failed before the end call
   fail_runtime_api TEXT, -- its runtime name
   fail_class TEXT, -- api.class
   fail_result INTEGER, -- CUresult number

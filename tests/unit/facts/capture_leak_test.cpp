@@ -74,6 +74,17 @@ TEST(CaptureLeak, WithoutDeviceRecordsAnEarlierLaunchIsTheWarmup) {
     EXPECT_EQ(trace.number("SELECT in_warmup FROM capture_leak"), 1);
 }
 
+TEST(CaptureLeak, ACollectiveOfOneRankHasNothingToCapture) {
+    for (const int ranks : {1, 2}) {
+        TraceBuilder trace;
+        trace.comm(0xabc, ranks, 5);
+        trace.capturedGraph(1, 100, 500, {"gemm"});
+        trace.commOp(0xabc, "all_reduce", 4096, 200, 0, 1, 0);
+        build(trace);
+        EXPECT_EQ(trace.number("SELECT count(*) FROM capture_leak"), ranks - 1) << ranks;
+    }
+}
+
 TEST(CaptureLeak, ACollectiveWithItsOwnKernelIsOneLeak) {
     TraceBuilder trace;
     trace.comm(0xabc, 2, 5);

@@ -108,6 +108,35 @@ TEST(CaptureOutcome, VictimsAfterwardsAndTheRetry) {
     EXPECT_EQ(trace.text("SELECT state FROM capture_outcome WHERE capture_id = 2"), "ended_ok");
 }
 
+// The driver answers with an invalid value or handle, and no capture is open that it could spoil.
+TEST(CaptureOutcome, AnEventRecordedInsideAndAskedForAfterwards) {
+    TraceBuilder trace;
+    trace.call(1, GD_API_EVENT_RECORD, 20, 30, {.stream = 7, .object = 3});
+    trace.capture(100, {.endNs = 500});
+    trace.call(1, GD_API_EVENT_RECORD, 200, 210, {.stream = 7, .object = 4});
+    trace.call(1, GD_API_EVENT_RECORD, 220, 230, {.stream = 9, .object = 5}); // not captured
+    trace.call(1, GD_API_EVENT_SYNCHRONIZE, 600, 610, {.object = 3, .result = 1}); // recorded before
+    trace.call(1, GD_API_EVENT_SYNCHRONIZE, 620, 630, {.object = 5, .result = 1});
+    trace.call(2, GD_API_EVENT_SYNCHRONIZE, 640, 650, {.object = 4, .result = 600});
+    trace.call(2, GD_API_EVENT_SYNCHRONIZE, 660, 670, {.object = 4, .result = 1});
+    trace.call(1, GD_API_EVENT_SYNCHRONIZE, 680, 690, {.object = 4, .result = 1});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT state || fail_api || fail_result FROM capture_outcome"),
+        "ended_okcuEventSynchronize1");
+    EXPECT_EQ(trace.number("SELECT fail_start_ns FROM capture_outcome"), 660);
+    EXPECT_EQ(trace.number("SELECT fail_event_record_ns FROM capture_outcome"), 200);
+}
+
+TEST(CaptureOutcome, AnEventRecordedAgainOutsideIsNoConcernOfTheCapture) {
+    TraceBuilder trace;
+    trace.capture(100, {.endNs = 500});
+    trace.call(1, GD_API_EVENT_RECORD, 200, 210, {.stream = 7, .object = 4});
+    trace.call(1, GD_API_EVENT_RECORD, 550, 560, {.stream = 7, .object = 4});
+    trace.call(1, GD_API_EVENT_SYNCHRONIZE, 600, 610, {.object = 4, .result = 1});
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT coalesce(fail_api, 'none') FROM capture_outcome"), "none");
+}
+
 TEST(CaptureOutcome, AbandonedWhenTheFailureLiesOutsideTheFramesThatHoldIt) {
     TraceBuilder trace(10'000);
     trace.capture(100, {.beginStack = trace.stack({"begin@5", "region@10", "step@3", "main@1"})});

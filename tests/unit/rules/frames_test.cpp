@@ -16,12 +16,31 @@ Location python(const std::string& function, const std::string& file) {
     return {file, 1, function, "", "python"};
 }
 
+// As the tests say it.
+class Filter {
+public:
+    explicit Filter(FrameFilter filter)
+        : m_filter(std::move(filter)) { }
+    bool skips(const Location& frame) const {
+        return m_filter.kindOf(frame) == FrameFilter::Kind::skipped;
+    }
+    bool isInstalled(const Location& frame) const {
+        return m_filter.kindOf(frame) == FrameFilter::Kind::installed;
+    }
+    void skipAlso(const std::string& glob) {
+        m_filter.skipAlso(glob);
+    }
+
+private:
+    FrameFilter m_filter;
+};
+
 FrameFilter shipped() {
     return std::move(FrameFilter::load(GD_SOURCE_DIR "/rules/frames.txt")).value();
 }
 
 TEST(FrameFilter, ShippedListSkipsLibrariesAndKeepsUserCode) {
-    const FrameFilter filter = shipped();
+    const Filter filter(shipped());
     EXPECT_TRUE(filter.skips(native("cuLaunchKernel", "/usr/lib/x86_64-linux-gnu/libcuda.so.580.1")));
     EXPECT_TRUE(filter.skips(native("void at::native::item<float>(at::Tensor const&)", "/opt/ext.so")));
     EXPECT_TRUE(filter.skips(native("c10::cuda::device_synchronize()", "/x/libc10_cuda.so")));
@@ -39,9 +58,22 @@ TEST(FrameFilter, ShippedListSkipsLibrariesAndKeepsUserCode) {
     EXPECT_FALSE(filter.skips(native("attention::run()", "/home/u/build/model.so")));
 }
 
+TEST(FrameFilter, ShippedListKnowsInstalledPackagesAndGeneratedCode) {
+    const Filter filter(shipped());
+    EXPECT_TRUE(filter.isInstalled(python("forward", "/v/lib/python3.12/site-packages/gpytorch/kernel.py")));
+    EXPECT_TRUE(filter.isInstalled(python("main", "/usr/lib/python3/dist-packages/tool/cli.py")));
+    EXPECT_TRUE(filter.isInstalled(native("Submit()", "/v/lib/python3.12/site-packages/jax_plugins/x.so")));
+    EXPECT_TRUE(filter.isInstalled(python("<module>", "/v/bin/some-trainer")));
+    EXPECT_TRUE(filter.skips(python("call", "/tmp/torchinductor_me/4y/c4ygf.py")));
+    EXPECT_TRUE(filter.skips(python("forward", "<eval_with_key>.7")));
+    for (const Location& own : {python("step", "/home/me/train.py"), python("<module>", "binary.py"),
+             native("main", "/usr/local/bin/solver", "/src/solver/main.cpp")})
+        EXPECT_TRUE(!filter.isInstalled(own) && !filter.skips(own)) << own.file;
+}
+
 // Python's packages bring libraries of their own, and their stacks name the files of whoever built them.
 TEST(FrameFilter, ShippedListSkipsLibrariesThatPythonPackagesBring) {
-    const FrameFilter filter = shipped();
+    const Filter filter(shipped());
     const std::string packages = "/v/lib/python3.12/site-packages/";
     for (const std::string library : {"nvidia/nccl/lib/libnccl.so.2", "nvidia/cudnn/lib/libcudnn_graph.so.9",
              "nvidia/cublas/lib/libcublasLt.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.13",
@@ -61,8 +93,7 @@ TEST(FrameFilter, ShippedListSkipsLibrariesThatPythonPackagesBring) {
 }
 
 TEST(FrameFilter, LastMatchDecides) {
-    FrameFilter filter
-        = std::move(FrameFilter::parse("path /a/*\nkeep path /a/mine/*\n# note\n", "f")).value();
+    Filter filter(std::move(FrameFilter::parse("path /a/*\nkeep path /a/mine/*\n# note\n", "f")).value());
     EXPECT_TRUE(filter.skips(python("f", "/a/x.py")));
     EXPECT_FALSE(filter.skips(python("f", "/a/mine/x.py")));
     filter.skipAlso("/a/mine/wrap*");
@@ -74,7 +105,7 @@ TEST(FrameFilter, LastMatchDecides) {
 
 TEST(FrameFilter, NamesTheLineOfAnError) {
     EXPECT_EQ(FrameFilter::parse("module a\nmodul b\n", "frames.txt").error().message,
-        "frames.txt:2: expected \"[keep] module|path|function GLOB\", found \"modul b\"");
+        "frames.txt:2: expected \"[keep|installed] module|path|function GLOB\", found \"modul b\"");
     EXPECT_FALSE(FrameFilter::parse("module", "f"));
     EXPECT_FALSE(FrameFilter::parse("keep", "f"));
 }
@@ -120,6 +151,34 @@ TEST_F(LocationFinderTest, PythonWinsAndSkippedFramesAreLeftOut) {
     EXPECT_EQ(found.locations[0].language, "python");
     EXPECT_EQ(found.locations[1].function, "Loader::next()");
     EXPECT_EQ(found.reason, "");
+}
+
+// The place to change is in the job; what it called stays visible.
+TEST_F(LocationFinderTest, TheJobsOwnFrameComesBeforeThoseOfThePackageItCalled) {
+    const std::string package = "/v/lib/python3.12/site-packages/gpytorch/";
+    add(9, "native", 0, "cuStreamSynchronize", "", 0, "/lib/libcuda.so.1");
+    for (int i = 0; i < 20; ++i)
+        add(9, "python", i, "f" + std::to_string(i), package + "kernel.py", 100 + i, "");
+    add(9, "python", 20, "objective", "/w/fit.py", 34, "");
+    add(9, "python", 21, "fit_loop", package + "fit.py", 300, "");
+    add(9, "python", 22, "<module>", "/w/fit.py", 60, "");
+    auto finder = std::move(LocationFinder::open(db, filter)).value();
+    const auto found = std::move(finder.find(base::StackId(9))).value();
+    std::vector<std::string> seen;
+    for (const Location& location : found.locations)
+        seen.push_back(location.function + (location.inside ? " inside" : ""));
+    EXPECT_THAT(seen, testing::ElementsAre("objective", "f0 inside", "f1 inside", "fit_loop", "<module>"));
+}
+
+TEST_F(LocationFinderTest, APackagesFrameIsThePlaceWhereThereIsNoOther) {
+    for (int i = 0; i < 10; ++i)
+        add(10, "python", i, "f" + std::to_string(i), "/v/site-packages/vllm/engine.py", 100 + i, "");
+    add(10, "python", 10, "<module>", "/v/bin/vllm", 8, "");
+    auto finder = std::move(LocationFinder::open(db, filter)).value();
+    const auto found = std::move(finder.find(base::StackId(10))).value();
+    ASSERT_EQ(found.locations.size(), 8U);
+    EXPECT_EQ(found.locations[0].function, "f0");
+    EXPECT_FALSE(found.locations[0].inside);
 }
 
 TEST_F(LocationFinderTest, SaysWhyThereIsNoLocation) {
