@@ -3,7 +3,8 @@
 // did, the same with a collector and without.
 //
 //     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once |
-//     allocates]
+//     allocates | launches-late | records-first]
+#include "collector/api/graphdoctor_runtime.h"
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
@@ -64,6 +65,21 @@ void aMillisecond() {
     nanosleep(&millisecond, nullptr);
 }
 
+// As a range of a library does that uses NVTX before CUDA; with the collector's own thread under way.
+void recordBeforeCuda() {
+    const char* library = std::getenv("CUDA_INJECTION64_PATH");
+    void* handle = library != nullptr ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    const gd_rt_table* (*attach)(std::uint32_t, const char*, clockid_t) = nullptr;
+    if (handle != nullptr) {
+        *reinterpret_cast<void**>(&attach) = dlsym(handle, "graphdoctor_runtime_attach");
+    }
+    if (attach != nullptr) {
+        gd_rt_status status{};
+        status.size = sizeof status;
+        attach(GD_RT_VERSION, nullptr, CLOCK_MONOTONIC)->status(&status);
+    }
+}
+
 // Until the collector's own thread has switched activity on, some milliseconds after the first call. Where
 // something was refused it may never do so.
 void awaitActivity(const Cupti& cupti) {
@@ -96,7 +112,11 @@ void work(const Cupti& cupti, const std::string& mode) {
         }
     });
     driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
-    if (mode != "at-once") {
+    if (mode == "records-first") {
+        for (int i = 0; i < kLateMs && cupti.kinds != nullptr && cupti.kinds() == 0; ++i) {
+            aMillisecond(); // where it never comes, the trace says so
+        }
+    } else if (mode != "at-once") {
         awaitActivity(cupti);
     }
     CUdeviceptr memory = 0x7000;
@@ -132,6 +152,9 @@ int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode == "level-at-end") {
         std::atexit(changeLevels);
+    }
+    if (mode == "records-first") {
+        recordBeforeCuda();
     }
     const CUresult result = cuInit(0);
     if (result != CUDA_SUCCESS) {
