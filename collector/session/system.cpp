@@ -40,6 +40,17 @@ bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept
     return error == 0;
 }
 
+int aboveStandardStreams(int fd) noexcept {
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd;
+    }
+    const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int reason = errno;
+    close(fd);
+    errno = reason;
+    return above;
+}
+
 const char* errorText(int number) noexcept {
     const char* text = strerrordesc_np(number);
     return text != nullptr ? text : "unknown error";
@@ -92,6 +103,7 @@ bool ensurePrivateFolder(const char* path) noexcept {
 }
 
 void complain(std::string_view text) noexcept {
+    const NoCancellation whole;
     constexpr char kPrefix[] = "graphdoctor: ";
     char newline = '\n';
     iovec parts[3] = {{const_cast<char*>(kPrefix), sizeof kPrefix - 1},
