@@ -47,7 +47,8 @@ std::uint64_t randomNumber() noexcept;
 /// False where /proc does not tell.
 bool isRunnable(std::uint32_t tid) noexcept;
 /// Waits until `done` is not 0, which a thread of ours sets and wakes. At most `ns` where that thread waits
-/// itself, perhaps for something that the caller holds; up to ten seconds where it only has no processor.
+/// itself, perhaps for something that the caller holds, and four times that where it polls instead; up to ten
+/// seconds where it only has no processor.
 /// `tid` is that thread, 0 = it has not begun.
 void awaitThread(
     std::atomic<std::uint32_t>& done, const std::atomic<std::uint32_t>& tid, std::int64_t ns) noexcept;

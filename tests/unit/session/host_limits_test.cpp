@@ -74,6 +74,28 @@ TEST(HostLimits, ARealTimeThreadLeavesTheProcessorToTheHolderOfALock) {
     EXPECT_LT(usedNs, 500'000'000) << "the kernel leaves others a twentieth of each second";
 }
 
+// As a driver does that no longer answers: it must not hold the job's end up like a thread without a
+// processor.
+TEST(HostLimits, AThreadOfOursThatPollsIsNotAwaitedForLong) {
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint32_t> tid{0};
+    std::atomic<std::uint32_t> done{0};
+    std::atomic<std::int64_t> usedNs{0};
+    std::thread polling([&] {
+        tid = static_cast<std::uint32_t>(gettid());
+        while (!stop) {
+            timespec used{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+            usedNs = used.tv_sec * 1'000'000'000 + used.tv_nsec;
+        }
+    });
+    while (tid == 0) { }
+    awaitThread(done, tid, 50'000'000);
+    EXPECT_LT(usedNs, 2'000'000'000);
+    stop = true;
+    polling.join();
+}
+
 // Unwinding through the collector would end the job.
 TEST(HostLimits, AThreadThatIsBeingCancelledMakesTheFirstRecord) {
     SpoolBuilder spool;
