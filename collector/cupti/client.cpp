@@ -84,8 +84,10 @@ bool Client::start() noexcept {
         return false;
     }
     Activity::instance().start();
-    // The session opens with the first record and then tells the level; until then everything is wanted.
-    setLevel(session::sink::enabled() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
+    // The session opens with the first record and then tells the level; until then everything is wanted. So
+    // it is for a moment where it is open and off: what is followed at every level (see setLevel) must come
+    // on.
+    setLevel(session::sink::rangesWanted() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
     return true;
 }
 

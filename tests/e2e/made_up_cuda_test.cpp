@@ -95,6 +95,12 @@ TEST_F(MadeUpCuda, AJobThatUsesNvtxBeforeCudaHasDeviceTimes) {
     EXPECT_EQ(state("graph_trace"), "complete");
 }
 
+// What is made meanwhile is known all the same.
+TEST_F(MadeUpCuda, AJobThatIsRecordedOnlyLaterHasDeviceTimes) {
+    expectUnharmed(record({GD_MADE_UP_JOB, "off-first"}));
+    EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "20");
+}
+
 TEST_F(MadeUpCuda, IsRecordedLikeARealOne) {
     const ProgramEnd end = record();
     expectUnharmed(end);

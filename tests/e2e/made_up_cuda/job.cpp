@@ -3,7 +3,7 @@
 // did, the same with a collector and without.
 //
 //     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once |
-//     allocates | launches-late | records-first]
+//     allocates | launches-late | records-first | off-first]
 #include "collector/api/graphdoctor_runtime.h"
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
@@ -112,11 +112,14 @@ void work(const Cupti& cupti, const std::string& mode) {
         }
     });
     driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
-    if (mode == "records-first") {
+    const auto awaitKinds = [&] {
         for (int i = 0; i < kLateMs && cupti.kinds != nullptr && cupti.kinds() == 0; ++i) {
             aMillisecond(); // where it never comes, the trace says so
         }
-    } else if (mode != "at-once") {
+    };
+    if (mode == "records-first") {
+        awaitKinds();
+    } else if (mode != "at-once" && mode != "off-first") {
         awaitActivity(cupti);
     }
     CUdeviceptr memory = 0x7000;
@@ -129,6 +132,10 @@ void work(const Cupti& cupti, const std::string& mode) {
     driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_EMPTY);
     driver.endCapture(kStream, 1);
     driver.instantiate(1, 2, {first, CU_GRAPH_NODE_TYPE_EMPTY}, 0);
+    if (mode == "off-first") {
+        ControlPage().setLevel(3);
+        awaitKinds();
+    }
     for (int i = 0; mode == "launches-late" && i < kLateMs; ++i) {
         aMillisecond();
     }
@@ -153,7 +160,10 @@ int main(int argc, char** argv) {
     if (mode == "level-at-end") {
         std::atexit(changeLevels);
     }
-    if (mode == "records-first") {
+    if (mode == "off-first") {
+        ControlPage().setLevel(0);
+    }
+    if (mode == "records-first" || mode == "off-first") {
         recordBeforeCuda();
     }
     const CUresult result = cuInit(0);
@@ -176,7 +186,7 @@ int main(int argc, char** argv) {
         }
         work(cupti, mode);
     }
-    if (mode != "remove-spool" && mode != "at-once") {
+    if (mode != "remove-spool" && mode != "at-once" && mode != "off-first") {
         awaitFlush(cupti);
     }
     for (int i = 0; mode == "linger" && i < 300; ++i) {
