@@ -125,7 +125,8 @@ session::SwitchBar Activity::switchBar() noexcept {
 }
 
 void Activity::instantiateBegan() noexcept {
-    m_flushHeld.store(true, std::memory_order_relaxed);
+    m_instantiateNs.store(sink::nowNs(), std::memory_order_relaxed);
+    m_instantiating.fetch_add(1, std::memory_order_release);
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
         m_policy.instantiateBegan();
@@ -134,6 +135,7 @@ void Activity::instantiateBegan() noexcept {
 }
 
 bool Activity::execCreated(GraphTracePolicy::Contents contents) noexcept {
+    m_unlaunched.fetch_add(1, std::memory_order_release);
     if (!m_started.load(std::memory_order_acquire)) {
         return !contents.liveAllocations; // nothing is ever switched on in this process
     }
@@ -145,6 +147,8 @@ bool Activity::execCreated(GraphTracePolicy::Contents contents) noexcept {
 }
 
 void Activity::instantiateEnded() noexcept {
+    m_instantiateNs.store(sink::nowNs(), std::memory_order_relaxed);
+    m_instantiating.fetch_sub(1, std::memory_order_release);
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
         m_policy.instantiateEnded();
@@ -152,7 +156,8 @@ void Activity::instantiateEnded() noexcept {
     }
 }
 
-void Activity::execDestroyed(bool traceable, bool pins) noexcept {
+void Activity::execDestroyed(bool traceable, bool pins, bool launched) noexcept {
+    m_unlaunched.fetch_sub(launched ? 0 : 1, std::memory_order_relaxed);
     if (m_started.load(std::memory_order_acquire)) {
         const std::lock_guard lock(m_mutex);
         m_policy.execDestroyed(traceable, pins);
@@ -233,14 +238,16 @@ void Activity::tick(std::int64_t nowNs) noexcept {
         m_policy.tick(nowNs);
         watchNodeRecords();
         apply();
-        delivers = m_policy.wantsFlush();
+        delivers = m_policy.wantsFlush() && !holdsFlush(nowNs);
     }
     if (delivers) { // of launches before
         m_lastFlushNs = nowNs;
         deliver();
     } else if (nowNs - m_lastFlushNs >= kFlushPeriodNs) {
         m_lastFlushNs = nowNs;
-        flush();
+        if (!holdsFlush(nowNs)) {
+            deliver();
+        }
     }
     if (delivers) {
         const std::lock_guard lock(m_mutex);
@@ -252,8 +259,27 @@ void Activity::tick(std::int64_t nowNs) noexcept {
     }
 }
 
+void Activity::launchEnded(ThreadCalls& calls, bool first) noexcept {
+    m_streams.launchEnded(calls);
+    if (first) {
+        m_unlaunched.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (!m_graphLaunched.load(std::memory_order_relaxed)) {
+        m_graphLaunched.store(true, std::memory_order_relaxed);
+    }
+}
+
+bool Activity::holdsFlush(std::int64_t nowNs) const noexcept {
+    if (!m_graphLaunched.load(std::memory_order_relaxed)) {
+        return true;
+    }
+    const bool waits = m_instantiating.load(std::memory_order_acquire) > 0
+        || m_unlaunched.load(std::memory_order_acquire) > 0;
+    return waits && nowNs - m_instantiateNs.load(std::memory_order_relaxed) < kHoldFlushNs;
+}
+
 void Activity::flush() noexcept {
-    if (!m_flushHeld.load(std::memory_order_relaxed)) {
+    if (!holdsFlush(sink::nowNs())) {
         deliver();
     }
 }

@@ -41,16 +41,15 @@ public:
     /// Inside an instantiate. Returns whether the executable may be launched with GRAPH_TRACE on.
     bool execCreated(GraphTracePolicy::Contents contents) noexcept;
     void instantiateEnded() noexcept;
-    void execDestroyed(bool traceable, bool pins) noexcept;
+    void execDestroyed(bool traceable, bool pins, bool launched) noexcept;
     /// Executables may have been made unseen.
     void unknownExec() noexcept;
     /// At enter of a graph's launch, at every level.
     void launching(ThreadCalls& calls, const CallArguments& arguments, CUcontext context) noexcept;
-    /// At its exit, at every level.
-    void launchEnded(ThreadCalls& calls) noexcept {
-        m_streams.launchEnded(calls);
-        m_flushHeld.store(false, std::memory_order_relaxed);
-    }
+    /// At its exit, at every level. `first`: of its executable.
+    void launchEnded(ThreadCalls& calls, bool first) noexcept;
+    /// Some executable has not been launched yet.
+    bool awaitsFirstLaunch() const noexcept { return m_unlaunched.load(std::memory_order_relaxed) > 0; }
     /// At the exit of any followed call, after launchEnded(): the moment may have come at which a kind can be
     /// switched on. `launch`: of a graph.
     void callEnded(bool launch, CUcontext current) noexcept;
@@ -66,9 +65,9 @@ public:
     bool learnLegacyStream(CUcontext context, std::uint64_t id) noexcept;
     void tick(std::int64_t nowNs) noexcept;
     /// Fetches what is complete. Not before the process's first launch of a graph, and not between an
-    /// instantiate and the next launch: with kernel records on, graphs launched after such a flush have
-    /// faulted on the device (CUDA_ERROR_LAUNCH_FAILED; measured with XLA's, docs/measurements.md). Until
-    /// then CUPTI delivers buffers that are full.
+    /// instantiate and the first launch of its executable: with kernel records on, graphs launched after such
+    /// a flush have faulted on the device (CUDA_ERROR_LAUNCH_FAILED; measured with XLA's,
+    /// docs/measurements.md). Until then CUPTI delivers buffers that are full.
     void flush() noexcept;
     /// Flushes until several flushes bring nothing new: CUPTI goes on working at what a device has just
     /// finished. At most `ns`.
@@ -90,6 +89,9 @@ private:
     static constexpr std::int64_t kWaitInAllNs = 3'000'000'000;
     static constexpr std::int64_t kNoWaitFactor = 50; ///< times a wait's own time until the next
     static constexpr std::int64_t kPollNs = 20'000;
+    // So long after the latest instantiate nobody waits any more for the first launch of an executable: some
+    // are never launched.
+    static constexpr std::int64_t kHoldFlushNs = 30'000'000'000;
     // After so many calls without one it looks at the end of every 16th only.
     static constexpr std::uint32_t kEagerLooks = 256;
     struct ContextName {
@@ -112,6 +114,7 @@ private:
     void watchNodeRecords() noexcept; ///< m_mutex held
     void reportCoverage(const GraphTracePolicy::Wanted& wanted) noexcept;
     void deliver() noexcept;
+    bool holdsFlush(std::int64_t nowNs) const noexcept;
     void chooseBufferSize(std::size_t bytes, std::size_t validBytes) noexcept;
 
     std::mutex m_mutex;
@@ -146,7 +149,10 @@ private:
     std::atomic<bool> m_keepsNodes{false}; ///< CUPTI keeps the memory of records of nodes
     std::atomic<std::uint64_t> m_nodeRecords{0}; ///< since then
     EagerKernelMemory m_eagerMemory;
-    std::atomic<bool> m_flushHeld{true};
+    std::atomic<bool> m_graphLaunched{false};
+    std::atomic<std::int32_t> m_unlaunched{0}; ///< executables that are alive, of all threads
+    std::atomic<std::int32_t> m_instantiating{0};
+    std::atomic<std::int64_t> m_instantiateNs{0}; ///< when the latest began or ended
     std::atomic<std::uint32_t> m_bufferBytes;
     std::atomic<std::int64_t> m_lastFullNs{0}; ///< when a buffer came back full
     ContextName m_contexts[kMaxContexts];

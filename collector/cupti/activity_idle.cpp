@@ -3,6 +3,7 @@
 #include "collector/cupti/activity.h"
 
 #include "collector/session/sink.h"
+#include "collector/session/system.h"
 
 #include <time.h>
 
@@ -48,6 +49,7 @@ void Activity::callEnded(bool launch, CUcontext current) noexcept {
         return;
     }
     m_nextWaitNs.store(begin + kLongestWaitNs, std::memory_order_relaxed); // of no other thread meanwhile
+    const session::NoCancellation whole;
     std::int64_t now = begin;
     while (!lookForIdle(current) && now < begin + std::min(left, kLongestWaitNs)) {
         const timespec pause{0, kPollNs};

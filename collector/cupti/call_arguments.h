@@ -74,9 +74,20 @@ constexpr bool beginsCapture(gd_api_id api) {
     return api == GD_API_STREAM_BEGIN_CAPTURE || api == GD_API_STREAM_BEGIN_CAPTURE_TO_GRAPH;
 }
 
+/// The streams of a context end with it.
+constexpr bool endsContext(gd_api_id api) {
+    return api == GD_API_CTX_DESTROY || api == GD_API_DEVICE_RESET || api == GD_API_PRIMARY_CTX_RELEASE;
+}
+
 constexpr bool isInstantiate(gd_api_id api) {
     return api == GD_API_GRAPH_INSTANTIATE || api == GD_API_GRAPH_INSTANTIATE_WITH_FLAGS
         || api == GD_API_GRAPH_INSTANTIATE_WITH_PARAMS;
+}
+
+/// Also while the level is off: see Client::setLevel.
+constexpr bool isFollowedWhenOff(gd_api_id api) {
+    return isInstantiate(api) || api == GD_API_GRAPH_LAUNCH || beginsCapture(api)
+        || api == GD_API_STREAM_DESTROY || endsContext(api);
 }
 
 } // namespace gd::cupti

@@ -7,10 +7,10 @@
 #include "collector/cupti/refusal.h"
 #include "collector/session/open_spool.h"
 #include "collector/session/sink.h"
+#include "collector/session/system.h"
 #include "collector/stacks/leading_frames.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <new>
 
 namespace gd::cupti {
@@ -39,7 +39,7 @@ constexpr CUpti_CallbackIdResource kResources[] = {
 };
 
 void say(const char* what, const std::string& why) {
-    std::fprintf(stderr, "graphdoctor: CUDA calls are not recorded: %s\n", why.c_str());
+    session::complain("CUDA calls are not recorded: " + why);
     session::sink::issue(raw::IssueSeverity::Error, what, why);
     reportCoverage(false, why.c_str());
 }
@@ -84,8 +84,10 @@ bool Client::start() noexcept {
         return false;
     }
     Activity::instance().start();
-    // The session opens with the first record and then tells the level; until then everything is wanted.
-    setLevel(session::sink::enabled() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
+    // The session opens with the first record and then tells the level; until then everything is wanted. So
+    // it is for a moment where it is open and off: what is followed at every level (see setLevel) must come
+    // on.
+    setLevel(session::sink::rangesWanted() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
     return true;
 }
 
@@ -147,9 +149,7 @@ void Client::enableCalls(bool on, bool launches) noexcept {
     std::size_t count = 0;
     const FollowedCall* calls = followedCalls(count);
     for (std::size_t i = 0; i < count; ++i) {
-        if (!on
-            && (isInstantiate(calls[i].api) || calls[i].api == GD_API_GRAPH_LAUNCH
-                || beginsCapture(calls[i].api))) {
+        if (!on && isFollowedWhenOff(calls[i].api)) {
             continue; // see setLevel()
         }
         if (isLaunch(calls[i].api) == launches) {
@@ -179,7 +179,7 @@ void Client::setLevel(raw::RecordingLevel level) noexcept {
         // unseen would keep graph-level tracing off for the rest of the job. Neither happens on a replay. The
         // launch of a graph is followed too: with its callback off a launch under graph-level tracing
         // crashed, and kinds are switched between replays. So are the calls that begin a capture: no stream
-        // may be asked for its state while they run.
+        // may be asked for its state while they run. Nor may one be asked that has ended.
         if (on) {
             enableResources();
         }
@@ -268,10 +268,8 @@ void Client::letGo() noexcept {
     reportCoverage(false, "PyTorch's profiler used CUPTI (--with-profiler=yield)");
     static std::atomic<bool> said{false};
     if (!said.exchange(true)) {
-        std::fputs("graphdoctor: PyTorch's profiler takes CUPTI over; from here on this process's CUDA calls "
-                   "and device "
-                   "activity are not recorded (--with-profiler=keep turns that round)\n",
-            stderr);
+        session::complain("PyTorch's profiler takes CUPTI over; from here on this process's CUDA calls and "
+                          "device activity are not recorded (--with-profiler=keep turns that round)");
     }
     session::sink::issue(raw::IssueSeverity::DataLoss, "yielded_to_profiler",
         "PyTorch's profiler took CUPTI over: CUDA calls and device activity of that time are in its trace, "

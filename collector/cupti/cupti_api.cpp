@@ -2,6 +2,7 @@
 #include "collector/cupti/cupti_api.h"
 
 #include "collector/raw/spool_name.h"
+#include "collector/stacks/loader_look.h"
 
 #include <cstdlib>
 #include <string_view>
@@ -18,6 +19,7 @@ CuptiApi g_cupti;
 
 std::vector<std::string> mappedLibraries() {
     std::vector<std::string> paths;
+    const stacks::LoaderLook look;
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* out) {
             if (info->dlpi_name != nullptr && info->dlpi_name[0] != '\0') {

@@ -48,10 +48,6 @@ void readResults(Client& client, const CallArguments& arguments, gd_rt_api& call
     }
 }
 
-bool endsContext(gd_api_id api) {
-    return api == GD_API_CTX_DESTROY || api == GD_API_DEVICE_RESET || api == GD_API_PRIMARY_CTX_RELEASE;
-}
-
 void reportEvent(const gd_rt_api& call, gd_rt_life life, std::uint64_t context) {
     gd_rt_object object{};
     object.size = sizeof object;
@@ -76,6 +72,23 @@ void reportUpdate(const gd_rt_api& call, const CallArguments& arguments, std::in
     sink::exec(GD_RT_UPDATED, exec);
 }
 
+// What says on which streams no replay may be looked for, at every level.
+void noteForReplays(const CallArguments& arguments, CUcontext context) {
+    ReplayStreams& streams = Activity::instance().replayStreams();
+    if (arguments.api == GD_API_STREAM_DESTROY) {
+        streams.streamEnds(arguments.stream, context);
+    } else if (endsContext(arguments.api)) {
+        streams.contextEnds();
+    } else if (beginsCapture(arguments.api)) {
+        streams.captureBegins();
+    }
+}
+
+void launching(ThreadCalls& calls, const CallArguments& arguments, CUcontext context) {
+    calls.launchedExec = arguments.exec;
+    Activity::instance().launching(calls, arguments, context);
+}
+
 void onEnter(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpti_CallbackData& data) {
     ThreadCalls::Open& open = calls.enter();
     open.arguments = decodeArguments(id, data.functionParams);
@@ -89,13 +102,9 @@ void onEnter(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
         if (open.call.exec == 0) {
             Activity::instance().unknownExec();
         }
-        Activity::instance().launching(calls, open.arguments, data.context);
-    } else if (open.arguments.api == GD_API_STREAM_DESTROY) {
-        Activity::instance().replayStreams().streamEnds(open.arguments.stream, data.context);
-    } else if (endsContext(open.arguments.api)) {
-        Activity::instance().replayStreams().contextEnds();
-    } else if (beginsCapture(open.arguments.api)) {
-        Activity::instance().replayStreams().captureBegins();
+        launching(calls, open.arguments, data.context);
+    } else {
+        noteForReplays(open.arguments, data.context);
     }
     sink::apiEnter(open.call);
     open.freeReported = memoryCallBegan(client, open.arguments, open.call);
@@ -181,15 +190,18 @@ void onDriverCall(
         if (session::sink::enabled() || isInstantiate(api)) {
             onEnter(client, calls, id, data);
         } else if (api == GD_API_GRAPH_LAUNCH) {
-            Activity::instance().launching(calls, decodeArguments(id, data.functionParams), data.context);
-        } else if (beginsCapture(api)) {
-            Activity::instance().replayStreams().captureBegins();
+            launching(calls, decodeArguments(id, data.functionParams), data.context);
+        } else {
+            noteForReplays(decodeArguments(id, data.functionParams), data.context);
         }
         return;
     }
     const bool launch = api == GD_API_GRAPH_LAUNCH;
     if (launch) {
-        Activity::instance().launchEnded(calls);
+        Activity& activity = Activity::instance();
+        const bool first = activity.awaitsFirstLaunch() && client.objects().execLaunched(calls.launchedExec);
+        activity.launchEnded(calls, first);
+        calls.launchedExec = nullptr;
     }
     onExit(client, calls, id, data);
     Activity::instance().callEnded(launch, data.context);

@@ -19,12 +19,17 @@ namespace {
 
 pid_t g_startedIn = 0; ///< the driver does not work in forked children
 ExitGate g_gate; ///< every function below that calls into CUPTI or the driver passes it
+/// Client::start() is over. NVTX or a framework's hook may have opened the session before the first cuInit:
+/// then the collector's own thread is here while CUPTI is still being loaded.
+std::atomic<bool> g_isStarted{false};
+bool g_knowsLevel = false; ///< the collector's own thread
 
 // Also without a subscriber: that the job used CUDA, and on what, is known then too.
 bool g_factsReported = false;
 
 void reportFacts() noexcept {
-    g_factsReported = g_factsReported || reportProcessFacts();
+    g_factsReported
+        = g_factsReported || (g_isStarted.load(std::memory_order_acquire) && reportProcessFacts());
 }
 
 void opened() noexcept {
@@ -34,7 +39,11 @@ void opened() noexcept {
 }
 
 void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
+    if (!g_isStarted.load(std::memory_order_acquire)) {
+        return; // tick() makes up for it
+    }
     if (const GatePass pass(g_gate); pass && getpid() == g_startedIn) {
+        g_knowsLevel = true;
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().setLevel(level);
         if (Client::instance().subscribed()) {
@@ -48,6 +57,9 @@ void levelChanged(raw::RecordingLevel level, std::uint32_t) noexcept {
 void tick(std::int64_t nowNs) noexcept {
     if (const GatePass pass(g_gate); pass && getpid() == g_startedIn) {
         reportFacts();
+        if (!g_knowsLevel) {
+            levelChanged(session::sink::level(), 0);
+        }
         const InsideGuard guard(ThreadCalls::current());
         Client::instance().tick(nowNs);
         Activity::instance().tick(nowNs);
@@ -123,6 +135,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     gd::cupti::g_startedIn = getpid();
     gd::session::registerSource(&gd::cupti::kHooks);
     gd::cupti::Client::instance().start();
+    gd::cupti::g_isStarted.store(true, std::memory_order_release);
     std::atexit(gd::cupti::atExit); // after CUPTI is loaded: it runs before its destructors
     return 1;
 }

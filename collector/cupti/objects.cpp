@@ -213,6 +213,16 @@ std::uint64_t Objects::execId(CUgraphExec exec) noexcept {
     return entry != nullptr ? entry->id : 0;
 }
 
+bool Objects::execLaunched(CUgraphExec exec) noexcept {
+    const SpinGuard guard(m_lock);
+    ExecEntry* entry = exec != nullptr ? m_execs.find(key(exec)) : nullptr;
+    const bool isFirst = entry != nullptr && !entry->launched;
+    if (isFirst) {
+        entry->launched = true;
+    }
+    return isFirst;
+}
+
 bool Objects::execDestroyed(CUgraphExec exec, ExecEntry& out) noexcept {
     const SpinGuard guard(m_lock);
     const ExecEntry* entry = m_execs.find(key(exec));

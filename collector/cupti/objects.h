@@ -32,6 +32,7 @@ public:
         std::uint32_t graph; ///< template
         bool traceable;
         bool pins; ///< see GraphTracePolicy
+        bool launched; ///< once at least
         std::uint64_t context; ///< of the instantiate, 0 = unknown
     };
 
@@ -66,6 +67,8 @@ public:
 
     void execCreated(CUgraphExec exec, const ExecEntry& entry) noexcept;
     std::uint64_t execId(CUgraphExec exec) noexcept;
+    /// True for the first launch of a known executable.
+    bool execLaunched(CUgraphExec exec) noexcept;
     bool execDestroyed(CUgraphExec exec, ExecEntry& out) noexcept;
     /// Forgets one executable of a context that is being destroyed; false: there is none left.
     bool execOfContextDestroyed(std::uint64_t context, ExecEntry& out) noexcept;

@@ -2,9 +2,9 @@
 #include "collector/cupti/refusal.h"
 
 #include "collector/session/sink.h"
+#include "collector/session/system.h"
 
 #include <atomic>
-#include <cstdio>
 #include <iterator>
 
 namespace gd::cupti {
@@ -60,7 +60,7 @@ void refused(Refusal what) noexcept {
     }
     const Text& text = kTexts[static_cast<std::size_t>(what)];
     if (text.isSaid) {
-        std::fprintf(stderr, "graphdoctor: %s\n", text.sentence);
+        session::complain(text.sentence);
     }
     session::sink::issue(text.severity, text.code, text.sentence);
     if (what == Refusal::Callbacks || what == Refusal::Graphs) {

@@ -13,6 +13,33 @@ namespace gd::cupti {
 
 using session::SpinGuard;
 
+namespace {
+
+/// A capture in the global mode of another thread forbids what it takes for unsafe, and ends with an error
+/// when it is done all the same; asking is not unsafe.
+class AsksFreely {
+public:
+    AsksFreely() noexcept { exchange(); }
+    ~AsksFreely() {
+        if (m_isRelaxed) {
+            exchange();
+        }
+    }
+    AsksFreely(const AsksFreely&) = delete;
+    AsksFreely& operator=(const AsksFreely&) = delete;
+
+private:
+    void exchange() noexcept {
+        const auto call = driverApi().threadExchangeStreamCaptureMode;
+        m_isRelaxed = call != nullptr && call(&m_mode) == CUDA_SUCCESS;
+    }
+
+    CUstreamCaptureMode m_mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool m_isRelaxed = false;
+};
+
+} // namespace
+
 ReplayStreams::Entry ReplayStreams::entryOf(const CallArguments& arguments, CUcontext context) noexcept {
     const bool perThread = arguments.stream == CU_STREAM_PER_THREAD
         || (arguments.stream == nullptr && arguments.defaultStream == DefaultStream::PerThread);
@@ -69,25 +96,32 @@ void ReplayStreams::streamEnds(CUstream stream, CUcontext current) noexcept {
             m_entries, m_entries + m_count, [&](const Entry& e) { return e.stream == stream; });
         found = entry != end ? *entry : Entry{};
     }
-    if (found.stream != nullptr && !isIdle(found, current)) {
-        m_busyUntilNs.store(session::sink::nowNs() + kStreamEndsNs, std::memory_order_relaxed);
+    if (found.stream != nullptr) {
+        const AsksFreely asks;
+        if (session::sink::openCaptures() != 0 || !isIdle(found, current)) {
+            m_busyUntilNs.store(session::sink::nowNs() + kStreamEndsNs, std::memory_order_relaxed);
+        }
     }
     streamDestroyed(stream);
 }
 
 void ReplayStreams::contextEnds() noexcept {
     const std::lock_guard looking(m_looking);
+    contextDestroyed();
+}
+
+void ReplayStreams::contextDestroyed() noexcept {
     clear();
     m_busyUntilNs.store(session::sink::nowNs() + kContextEndsNs, std::memory_order_relaxed);
 }
 
+// It has an entry for each context that was current when a graph was launched on it.
 void ReplayStreams::streamDestroyed(CUstream stream) noexcept {
     const SpinGuard guard(m_lock);
-    for (unsigned i = 0; i < m_count; ++i) {
+    for (unsigned i = m_count; i-- > 0;) {
         if (m_entries[i].stream == stream) {
             m_entries[i] = m_entries[--m_count];
             m_generation.fetch_add(1, std::memory_order_acq_rel);
-            return;
         }
     }
 }
@@ -105,7 +139,6 @@ bool ReplayStreams::isIdle(const Entry& entry, CUcontext current) noexcept {
 }
 
 bool ReplayStreams::isIdle(CUcontext current) noexcept {
-    const DriverApi& driver = driverApi();
     const std::lock_guard looking(m_looking);
     if (session::sink::nowNs() < m_busyUntilNs.load(std::memory_order_relaxed)) {
         return false;
@@ -120,16 +153,8 @@ bool ReplayStreams::isIdle(CUcontext current) noexcept {
         count = m_count;
         std::copy_n(m_entries, count, entries);
     }
-    // A capture in the global mode of another thread forbids what it takes for unsafe; asking is not.
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    const bool exchanged = driver.threadExchangeStreamCaptureMode != nullptr
-        && driver.threadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    const bool idle
-        = std::all_of(entries, entries + count, [&](const Entry& entry) { return isIdle(entry, current); });
-    if (exchanged) {
-        driver.threadExchangeStreamCaptureMode(&mode);
-    }
-    return idle;
+    const AsksFreely asks;
+    return std::all_of(entries, entries + count, [&](const Entry& entry) { return isIdle(entry, current); });
 }
 
 void ReplayStreams::clear() noexcept {

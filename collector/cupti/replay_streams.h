@@ -28,8 +28,9 @@ public:
     /// At enter of a call that ends a context with its streams.
     void contextEnds() noexcept;
     void captureBegins() noexcept { const std::lock_guard looking(m_looking); }
-    /// Inside the driver, which holds locks: waits for nothing.
+    /// Inside the driver, which holds locks: these wait for nothing.
     void streamDestroyed(CUstream stream) noexcept;
+    void contextDestroyed() noexcept;
 
     /// Launches begun so far.
     std::uint64_t launches() const noexcept { return m_launches.load(std::memory_order_acquire); }

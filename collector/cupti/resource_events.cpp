@@ -59,7 +59,8 @@ bool copying(ThreadCalls& calls) {
     }
     const gd_api_id api = open->arguments.api;
     return api == GD_API_GRAPH_CLONE || (isInstantiate(api) && !open->execStarted)
-        || (api == GD_API_GRAPH_ADD_CHILD_GRAPH_NODE && calls.enclosingNode() != nullptr);
+        || ((api == GD_API_GRAPH_ADD_CHILD_GRAPH_NODE || api == GD_API_GRAPH_ADD_NODE)
+            && calls.enclosingNode() != nullptr);
 }
 
 bool instantiating(ThreadCalls& calls) {
@@ -74,7 +75,7 @@ void sayExecEnded(const Objects::ExecEntry& entry) {
     if (entry.id != 0) {
         sink::exec(GD_RT_DESTROYED, exec, entry.traceable);
     }
-    Activity::instance().execDestroyed(entry.traceable, entry.pins);
+    Activity::instance().execDestroyed(entry.traceable, entry.pins, entry.launched);
 }
 
 void onContext(Client& client, CUpti_CallbackId id, CUcontext context) {
@@ -84,6 +85,7 @@ void onContext(Client& client, CUpti_CallbackId id, CUcontext context) {
         object.device = client.deviceOf(context, object.id);
         sink::context(GD_RT_CREATED, object);
     } else {
+        Activity::instance().replayStreams().contextDestroyed(); // also of calls that are not followed
         client.objects().context(context, object.device);
         object.id = client.objects().contextDestroyed(context);
         if (object.id != 0) {
@@ -163,14 +165,14 @@ void onGraph(Client& client, ThreadCalls& calls, CUpti_CallbackId id, const CUpt
     }
     Objects::GraphEntry entry{};
     entry.id = graphNumber(data.graph);
-    entry.parentNode = nodeNumber(calls.enclosingNode());
+    entry.parentNode = calls.innermost() != nullptr ? nodeNumber(calls.enclosingNode()) : 0;
     if (instantiating(calls) && calls.innermost()->execGraph == 0) {
         calls.innermost()->execGraph = entry.id;
     }
     // What an instantiate builds for itself is the executable (reported as such) and a graph that never runs.
     const bool isOwn = !instantiating(calls) && calls.currentApi() != GD_API_GRAPH_CLONE;
     entry.reported = isOwn;
-    if (entry.parentNode != 0 && calls.innermost() != nullptr) {
+    if (entry.parentNode != 0) {
         entry.parentGraph = calls.innermost()->arguments.graph;
     }
     objects.graphCreated(data.graph, entry);
@@ -212,6 +214,9 @@ void onNodeCreated(Client& client, ThreadCalls& calls, const CUpti_GraphData& da
     if (copying(calls)) {
         calls.copied = {data.node, type};
         return;
+    }
+    if (!sink::enabled()) {
+        return; // nor is it known then whether it is being copied, and its parameters are not there yet
     }
     const gd_rt_node node = describeNode(client, calls, data, type);
     if (node.node == 0) {
@@ -307,7 +312,7 @@ void onExecCreated(Client& client, ThreadCalls& calls, CUcontext context, const 
     std::uint32_t device = 0;
     const std::uint64_t contextId = client.objects().context(context, device);
     client.objects().execCreated(
-        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, pins, contextId});
+        data.graphExec, {static_cast<std::uint32_t>(exec.exec), graph.id, traceable, pins, false, contextId});
     if (exec.exec != 0) {
         sink::exec(GD_RT_CREATED, exec, traceable);
     }

@@ -32,6 +32,7 @@ struct ThreadCalls {
     unsigned pendingCount = 0;
     PendingNode copied{}; ///< created as part of a copy, waits for its CLONED
     bool launchesReplay = false; ///< between enter and exit of a graph's launch
+    CUgraphExec launchedExec = nullptr; ///< of that launch
     CUstream replayStream = nullptr; ///< see ReplayStreams: noted last, in that generation
     CUcontext replayContext = nullptr;
     std::uint32_t replayGeneration = 0;

@@ -75,10 +75,17 @@ def clocks():
             for _ in range(4)]
 
 
+def is_here(entry):
+    try:
+        return os.path.abspath(entry) == HERE
+    except OSError:  # a relative one, and the working directory is gone
+        return False
+
+
 def leave_path():
     """Takes this folder out of sys.path; the environment keeps it for children."""
     for entry in list(sys.path):
-        if isinstance(entry, str) and os.path.abspath(entry) == HERE:
+        if isinstance(entry, str) and is_here(entry):
             sys.path.remove(entry)
             sys.path_importer_cache.pop(entry, None)
 

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <pthread.h>
+
 namespace gd::nvtx {
 
 namespace {
@@ -112,6 +114,12 @@ void opened() noexcept {
 
 constexpr session::SourceHooks kHooks{opened, nullptr, nullptr, nullptr, true};
 
+void inForkedChild() noexcept {
+    g_domains.afterFork();
+    g_strings.afterFork();
+    g_schemas.afterFork();
+}
+
 } // namespace
 
 NameTable& domains() noexcept {
@@ -135,6 +143,7 @@ bool registerWithSession() noexcept {
     }
     static std::atomic<bool> registered{false};
     if (!registered.exchange(true)) {
+        pthread_atfork(nullptr, nullptr, inForkedChild);
         session::registerSource(&kHooks);
     }
     return true;

@@ -23,6 +23,9 @@ class NameTable {
 public:
     /// nullptr: no memory.
     const Name* intern(std::string_view text) noexcept;
+    /// In a forked child: a thread that is not there may have held the lock. What it added is whole, or not
+    /// there.
+    void afterFork() noexcept { m_lock.unlock(); }
 
 private:
     static constexpr std::size_t kBuckets = 256;

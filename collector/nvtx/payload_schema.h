@@ -48,6 +48,8 @@ public:
     std::uint64_t add(const Name* domain, const nvtxPayloadEnumAttr_t* attributes) noexcept;
     /// nullptr: never registered in this domain.
     const Schema* find(const Name* domain, std::uint64_t id) noexcept;
+    /// See NameTable.
+    void afterFork() noexcept { m_lock.unlock(); }
 
 private:
     static constexpr std::size_t kBuckets = 256;

@@ -39,7 +39,8 @@ bool allocate(int fd, std::uint64_t from, std::uint64_t bytes) noexcept {
 bool Ring::open(const Options& options) noexcept {
     auto chunks = options.bytes / raw::kChunkBytes;
     chunks = chunks < kColdChunks ? kColdChunks : chunks > raw::kMaxRingChunks ? raw::kMaxRingChunks : chunks;
-    m_fd = ::open(options.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    m_fd = aboveStandardStreams(
+        ::open(options.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (m_fd < 0) {
         return false;
     }

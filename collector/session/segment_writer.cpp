@@ -20,7 +20,7 @@ bool exceedsLimit(std::uint64_t bytes) noexcept {
 } // namespace
 
 bool SegmentWriter::open(const char* path) noexcept {
-    m_fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    m_fd = aboveStandardStreams(::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     m_error = 0;
     m_bytes = 0;
     m_path = path;
@@ -41,7 +41,7 @@ bool SegmentWriter::hasDescriptor() noexcept {
         return true;
     }
     // The number may be a file of the job's by now: left alone.
-    m_fd = ::open(m_path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    m_fd = aboveStandardStreams(::open(m_path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
     if (m_fd >= 0 && !m_file.holdsFor(m_fd)) {
         ::close(m_fd);
         m_fd = -1;

@@ -256,6 +256,7 @@ ThreadState* enterSlowly() noexcept {
     }
     isEntering = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
+    const NoCancellation whole;
     ThreadState* thread = enterOnce();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     isEntering = false;
@@ -315,16 +316,20 @@ void writeCoverage(SessionState& session, raw::CoverageSource source, raw::Cover
 }
 
 void registerSource(const SourceHooks* hooks) noexcept {
-    const unsigned index = registeredCount.load();
-    for (unsigned i = 0; i < index; ++i) {
-        if (registeredSources[i].load() == hooks) {
+    // CUPTI's injection and NVTX's may come at once, on two threads.
+    unsigned index = 0;
+    for (; index < kMaxSources; ++index) {
+        const SourceHooks* known = nullptr;
+        if (registeredSources[index].compare_exchange_strong(known, hooks)) {
+            break;
+        }
+        if (known == hooks) {
             return;
         }
     }
-    if (index < kMaxSources) {
-        registeredSources[index].store(hooks);
-        registeredCount.store(index + 1, std::memory_order_release);
-    }
+    unsigned count = registeredCount.load();
+    while (index < kMaxSources && count <= index
+        && !registeredCount.compare_exchange_weak(count, index + 1, std::memory_order_acq_rel)) { }
 }
 
 bool otherProfiler(bool active) noexcept {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -40,6 +41,17 @@ bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept
     return error == 0;
 }
 
+int aboveStandardStreams(int fd) noexcept {
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd;
+    }
+    const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int reason = errno;
+    close(fd);
+    errno = reason;
+    return above;
+}
+
 const char* errorText(int number) noexcept {
     const char* text = strerrordesc_np(number);
     return text != nullptr ? text : "unknown error";
@@ -73,13 +85,40 @@ std::uint64_t randomNumber() noexcept {
     return number == 0 ? 1 : number;
 }
 
-bool isRunnable(std::uint32_t tid) noexcept {
+namespace {
+
+struct ThreadLook {
+    char state = '?'; ///< as in /proc
+    std::int64_t processorNs = 0; ///< that it has used
+};
+
+ThreadLook lookAt(std::uint32_t tid) noexcept {
     char path[64];
     char stat[512];
     formatInto(path, "/proc/self/task/", decimal(tid), "/stat");
     readFile(path, stat, sizeof stat);
-    const char* nameEnd = std::strrchr(stat, ')'); // the name itself may hold anything
-    return nameEnd != nullptr && nameEnd[1] == ' ' && (nameEnd[2] == 'R' || nameEnd[2] == 'D');
+    const char* field = std::strrchr(stat, ')'); // the name itself may hold anything
+    ThreadLook look;
+    if (field == nullptr || field[1] != ' ') {
+        return look;
+    }
+    look.state = field[2];
+    constexpr int kBeforeTimes = 12; // fields 3 to 13, proc(5); then come two of 10 ms each
+    for (int i = 0; i < kBeforeTimes && field != nullptr; ++i) {
+        field = std::strchr(field + 1, ' ');
+    }
+    char* end = nullptr;
+    const std::uint64_t user = field != nullptr ? strtoull(field, &end, 10) : 0;
+    const std::uint64_t system = end != nullptr ? strtoull(end, nullptr, 10) : 0;
+    look.processorNs = static_cast<std::int64_t>(user + system) * 10'000'000;
+    return look;
+}
+
+} // namespace
+
+bool isRunnable(std::uint32_t tid) noexcept {
+    const char state = lookAt(tid).state;
+    return state == 'R' || state == 'D';
 }
 
 bool ensurePrivateFolder(const char* path) noexcept {
@@ -92,6 +131,7 @@ bool ensurePrivateFolder(const char* path) noexcept {
 }
 
 void complain(std::string_view text) noexcept {
+    const NoCancellation whole;
     constexpr char kPrefix[] = "graphdoctor: ";
     char newline = '\n';
     iovec parts[3] = {{const_cast<char*>(kPrefix), sizeof kPrefix - 1},
@@ -127,15 +167,24 @@ void awaitThread(
     constexpr std::int64_t kLookNs = 20'000'000;
     constexpr std::int64_t kLongestNs = 10'000'000'000;
     constexpr int kSleepingLooks = 3; // in a row: one alone may be a short wait for a page or a lock
+    constexpr int kBlockedLooks = 50; // inside the kernel, for a page, or a driver that does not answer
     int sleeping = 0;
-    for (std::int64_t waitedNs = 0; waitedNs < ns || (sleeping < kSleepingLooks && waitedNs < kLongestNs);
+    int blocked = 0;
+    std::int64_t usedNs = 0; // a thread that polls needs no processor either
+    for (std::int64_t waitedNs = 0; waitedNs < ns
+         || (sleeping < kSleepingLooks && blocked < kBlockedLooks && usedNs < 4 * ns
+             && waitedNs < kLongestNs);
          waitedNs += kLookNs) {
         if (done.load(std::memory_order_acquire) != 0) {
             return;
         }
         waitWhile(done, 0, kLookNs);
-        const std::uint32_t thread = tid.load(std::memory_order_relaxed);
-        sleeping = thread == 0 || isRunnable(thread) ? 0 : sleeping + 1;
+        if (const std::uint32_t thread = tid.load(std::memory_order_relaxed); thread != 0) {
+            const ThreadLook look = lookAt(thread);
+            sleeping = look.state == 'R' || look.state == 'D' ? 0 : sleeping + 1;
+            blocked += look.state == 'D' ? 1 : 0;
+            usedNs = look.processorNs;
+        }
     }
 }
 

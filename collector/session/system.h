@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <pthread.h>
 #include <string_view>
 #include <sys/types.h>
 
@@ -25,6 +26,10 @@ private:
     ino_t m_inode = 0; ///< 0: none
 };
 
+/// `fd`, or in its place a number that is none of the standard streams: a job that runs with those closed
+/// writes into whatever has theirs. -1 with errno where there is none.
+int aboveStandardStreams(int fd) noexcept;
+
 /// A detached thread of ours, with every signal blocked (the job's handlers must never run on it). `name` is
 /// at most 15 bytes. False when the kernel refuses one.
 bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept;
@@ -42,13 +47,28 @@ std::uint64_t randomNumber() noexcept;
 /// False where /proc does not tell.
 bool isRunnable(std::uint32_t tid) noexcept;
 /// Waits until `done` is not 0, which a thread of ours sets and wakes. At most `ns` where that thread waits
-/// itself, perhaps for something that the caller holds; up to ten seconds where it only has no processor.
+/// itself, perhaps for something that the caller holds, and four times that where it polls instead; up to ten
+/// seconds where it only has no processor.
 /// `tid` is that thread, 0 = it has not begun.
 void awaitThread(
     std::atomic<std::uint32_t>& done, const std::atomic<std::uint32_t>& tid, std::int64_t ns) noexcept;
 
 /// `path` is a folder of ours (owner = effective user, no access for others), created when it is missing.
 bool ensurePrivateFolder(const char* path) noexcept;
+
+/// Holds a cancellation of the calling thread (pthread_cancel) off while in scope: it would unwind the stack
+/// through functions that allow no exception, which ends the job. What waits or reads on a thread of the job
+/// is inside one.
+class NoCancellation {
+public:
+    NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m_before); }
+    ~NoCancellation() { pthread_setcancelstate(m_before, nullptr); }
+    NoCancellation(const NoCancellation&) = delete;
+    NoCancellation& operator=(const NoCancellation&) = delete;
+
+private:
+    int m_before = PTHREAD_CANCEL_ENABLE;
+};
 
 /// One line on stderr, "graphdoctor: " in front.
 void complain(std::string_view text) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/stacks/module_table.h"
 
+#include "collector/stacks/loader_look.h"
 #include "collector/stacks/python_runtime.h"
 #include "collector/stacks/unwinder.h"
 
@@ -112,12 +113,18 @@ bool same(const LoadedModule& a, const LoadedModule& b) {
 
 std::vector<LoadedModule> ModuleTable::poll() {
     Counters now;
-    dl_iterate_phdr(readCounters, &now);
+    {
+        const LoaderLook look;
+        dl_iterate_phdr(readCounters, &now);
+    }
     if (m_adds == now.adds && m_subs == now.subs) {
         return {};
     }
     Listing listing;
-    dl_iterate_phdr(addModule, &listing);
+    {
+        const LoaderLook look;
+        dl_iterate_phdr(addModule, &listing);
+    }
     for (auto& module : listing.modules) {
         if (module.path.empty()) { // only the executable has no name
             module.path = executablePath();

@@ -3,6 +3,8 @@
 
 #include <cerrno>
 
+#include <pthread.h>
+
 namespace gd::stacks {
 
 namespace {
@@ -71,7 +73,10 @@ unsigned walkPythonFrames(PythonFrameVisitor visit, void* context, unsigned maxF
     }
     t_walking = true;
     const int savedErrno = errno;
+    int cancellation = PTHREAD_CANCEL_ENABLE; // a thread that ended in read() would end the job
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
     const unsigned count = walk(visit, context, maxFrames);
+    pthread_setcancelstate(cancellation, nullptr);
     errno = savedErrno;
     t_walking = false;
     return count;

@@ -86,6 +86,21 @@ TEST_F(MadeUpCuda, CuptiIsNotFlushedBeforeTheFirstLaunch) {
     }
 }
 
+// The session is open and its thread busy while CUPTI is being loaded.
+TEST_F(MadeUpCuda, AJobThatUsesNvtxBeforeCudaHasDeviceTimes) {
+    shop.variables["GRAPHDOCTOR_POLL_MS"] = "1";
+    shop.variables["GD_CUPTI_SUBSCRIBES_MS"] = "300";
+    expectUnharmed(record({GD_MADE_UP_JOB, "records-first"}));
+    EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "20");
+    EXPECT_EQ(state("graph_trace"), "complete");
+}
+
+// What is made meanwhile is known all the same.
+TEST_F(MadeUpCuda, AJobThatIsRecordedOnlyLaterHasDeviceTimes) {
+    expectUnharmed(record({GD_MADE_UP_JOB, "off-first"}));
+    EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "20");
+}
+
 TEST_F(MadeUpCuda, IsRecordedLikeARealOne) {
     const ProgramEnd end = record();
     expectUnharmed(end);

@@ -18,14 +18,14 @@ namespace {
 
 using namespace gd;
 
-int runClient(const char* spool) {
+int runClient(const char* spool, const char* mode = nullptr) {
     const pid_t child = fork();
     if (child == 0) {
         if (spool != nullptr) {
             setenv(raw::kEnvSpool, spool, 1);
             setenv("NVTX_INJECTION64_PATH", GD_COLLECTOR_LIBRARY, 1);
         }
-        execl(GD_NVTX_CLIENT, GD_NVTX_CLIENT, static_cast<char*>(nullptr));
+        execl(GD_NVTX_CLIENT, GD_NVTX_CLIENT, mode, static_cast<char*>(nullptr));
         _exit(127);
     }
     int status = -1;
@@ -35,6 +35,11 @@ int runClient(const char* spool) {
 
 TEST(NvtxInjection, ChangesNothingWithoutASpool) {
     EXPECT_EQ(runClient(nullptr), 0);
+}
+
+TEST(NvtxInjection, AChildThatIsForkedWhileNamesAreRegisteredCanRegisterSome) {
+    const test::SpoolBuilder builder;
+    EXPECT_EQ(runClient(builder.path().c_str(), "forks"), 0);
 }
 
 TEST(NvtxInjection, RecordsRangesOfAllDomains) {

@@ -2,9 +2,14 @@
 // Uses NVTX 3 the ways jobs do: default and named domains, registered and wide strings, payloads, nesting,
 // and structured payloads as NCCL does. Exits 0 when the return values are those of a tool that tracks
 // nesting (or, without one, of none).
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -78,9 +83,38 @@ bool structuredPayloads(bool traced) {
     return right && nvtxDomainRangePop(domain) == (traced ? 0 : none);
 }
 
+/// Children that are forked while another thread registers names register some of their own.
+bool forks() {
+    const nvtxDomainHandle_t domain = nvtxDomainCreateA("client.forks"); // NVTX itself has begun
+    std::atomic<bool> stop{false};
+    std::thread registering([&] {
+        for (unsigned i = 0; !stop; ++i) {
+            char name[32];
+            std::snprintf(name, sizeof name, "name %u", i % 4096);
+            nvtxDomainRegisterStringA(domain, name);
+        }
+    });
+    int status = 0;
+    for (int i = 0; i < 100 && status == 0; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(30); // a lock that stays held for ever
+            nvtxDomainRegisterStringA(nvtxDomainCreateA("client.child"), "of a child");
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+    }
+    stop = true;
+    registering.join();
+    return status == 0;
+}
+
 } // namespace
 
-int main() {
+int main(int argc, char**) {
+    if (argc > 1) {
+        return forks() ? 0 : 1;
+    }
     bool right = true;
     const bool traced = nvtxRangePushA("outer") == 0;
     right = right && nvtxRangePushW(L"inn\u00e9r") == (traced ? 1 : NVTX_NO_PUSH_POP_TRACKING);

@@ -3,7 +3,8 @@
 // did, the same with a collector and without.
 //
 //     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once |
-//     allocates]
+//     allocates | launches-late | records-first | off-first]
+#include "collector/api/graphdoctor_runtime.h"
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
@@ -64,6 +65,21 @@ void aMillisecond() {
     nanosleep(&millisecond, nullptr);
 }
 
+// As a range of a library does that uses NVTX before CUDA; with the collector's own thread under way.
+void recordBeforeCuda() {
+    const char* library = std::getenv("CUDA_INJECTION64_PATH");
+    void* handle = library != nullptr ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    const gd_rt_table* (*attach)(std::uint32_t, const char*, clockid_t) = nullptr;
+    if (handle != nullptr) {
+        *reinterpret_cast<void**>(&attach) = dlsym(handle, "graphdoctor_runtime_attach");
+    }
+    if (attach != nullptr) {
+        gd_rt_status status{};
+        status.size = sizeof status;
+        attach(GD_RT_VERSION, nullptr, CLOCK_MONOTONIC)->status(&status);
+    }
+}
+
 // Until the collector's own thread has switched activity on, some milliseconds after the first call. Where
 // something was refused it may never do so.
 void awaitActivity(const Cupti& cupti) {
@@ -96,7 +112,14 @@ void work(const Cupti& cupti, const std::string& mode) {
         }
     });
     driver.createStream(kStream, CU_STREAM_NON_BLOCKING);
-    if (mode != "at-once") {
+    const auto awaitKinds = [&] {
+        for (int i = 0; i < kLateMs && cupti.kinds != nullptr && cupti.kinds() == 0; ++i) {
+            aMillisecond(); // where it never comes, the trace says so
+        }
+    };
+    if (mode == "records-first") {
+        awaitKinds();
+    } else if (mode != "at-once" && mode != "off-first") {
         awaitActivity(cupti);
     }
     CUdeviceptr memory = 0x7000;
@@ -109,6 +132,10 @@ void work(const Cupti& cupti, const std::string& mode) {
     driver.captureNode(kStream, 1, 1, CU_GRAPH_NODE_TYPE_EMPTY);
     driver.endCapture(kStream, 1);
     driver.instantiate(1, 2, {first, CU_GRAPH_NODE_TYPE_EMPTY}, 0);
+    if (mode == "off-first") {
+        ControlPage().setLevel(3);
+        awaitKinds();
+    }
     for (int i = 0; mode == "launches-late" && i < kLateMs; ++i) {
         aMillisecond();
     }
@@ -133,6 +160,12 @@ int main(int argc, char** argv) {
     if (mode == "level-at-end") {
         std::atexit(changeLevels);
     }
+    if (mode == "off-first") {
+        ControlPage().setLevel(0);
+    }
+    if (mode == "records-first" || mode == "off-first") {
+        recordBeforeCuda();
+    }
     const CUresult result = cuInit(0);
     if (result != CUDA_SUCCESS) {
         std::printf("cuInit: %d\n", result);
@@ -153,7 +186,7 @@ int main(int argc, char** argv) {
         }
         work(cupti, mode);
     }
-    if (mode != "remove-spool" && mode != "at-once") {
+    if (mode != "remove-spool" && mode != "at-once" && mode != "off-first") {
         awaitFlush(cupti);
     }
     for (int i = 0; mode == "linger" && i < 300; ++i) {

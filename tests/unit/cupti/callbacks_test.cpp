@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks as a device was seen to give them (tests/e2e/probes/README.md), fed to the client in a child
 // process, and the records that come of them.
+#include "collector/cupti/refusal.h"
 #include "collector/raw/records_graph.h"
 #include "collector/raw/records_memory.h"
 #include "collector/raw/records_process.h"
@@ -190,6 +191,58 @@ TEST(Callbacks, ChildGraphsHangBelowTheirNode) {
     EXPECT_EQ(nodes[0].type, CU_GRAPH_NODE_TYPE_MEMSET);
     EXPECT_EQ(nodes[1].node, 7ULL << 32);
     EXPECT_EQ(nodes[1].type, CU_GRAPH_NODE_TYPE_GRAPH);
+}
+
+// cuGraphAddNode adds nodes of every type, child graphs too.
+TEST(Callbacks, ACopiedNodeIsAskedNothingWhicheverCallCopiesIt) {
+    const Recorded recorded([] {
+        Driver driver;
+        static int asked = 0;
+        cupti::DriverApi api;
+        api.graphMemsetNodeGetParams = [](CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) {
+            ++asked;
+            return CUDA_SUCCESS;
+        };
+        cupti::setDriverApi(api);
+        driver.createStream(kStream, 0);
+        driver.graphCreated(7);
+        const cuGraphAddNode_params add{nullptr, graph(7), nullptr, 0, nullptr};
+        driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode, add);
+        driver.nodeStarting(7, 0, CU_GRAPH_NODE_TYPE_GRAPH);
+        driver.graphCreated(8);
+        driver.nodeStarting(8, 0, CU_GRAPH_NODE_TYPE_MEMSET);
+        driver.nodeCreated(8, 0);
+        driver.nodeCloned(8, 0, 6);
+        driver.nodeCreated(7, 0);
+        driver.exit(CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode, add);
+        _exit(asked);
+    });
+    ASSERT_EQ(recorded.status, 0);
+    const auto nodes = recorded.read().historyOf<raw::GraphNode>();
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes[0].node, 8ULL << 32);
+    EXPECT_EQ(nodes[0].origin, 6ULL << 32);
+    EXPECT_EQ(nodes[1].node, 7ULL << 32);
+}
+
+TEST(Callbacks, WhatIsSaidToAClosedPipeDoesNotEndTheJob) {
+    const Recorded recorded([] {
+        int ends[2] = {};
+        if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) {
+            _exit(1);
+        }
+        close(ends[0]);
+        Driver driver;
+        driver.createStream(kStream, 0);
+        cupti::refused(cupti::Refusal::Callbacks);
+        cupti::CuptiApi api = fakeCupti();
+        api.subscribe = [](CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) {
+            return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+        };
+        cupti::setCuptiApi(api);
+        _exit(Client::instance().subscribe() ? 1 : 0);
+    });
+    EXPECT_EQ(recorded.status, 0);
 }
 
 TEST(Callbacks, ARecycledStreamHandleIsAnotherStream) {

@@ -139,4 +139,25 @@ TEST(EagerLaunches, AreFollowedUntilTheFirstReplayAndLaterOnlyInCaptures) {
     EXPECT_EQ(states.back(), static_cast<std::uint32_t>(raw::CoverageState::Partial));
 }
 
+// Streams with replays are asked again when the level comes back: their ends must not be missed meanwhile.
+TEST(Level, OffFollowsWhatEndsStreams) {
+    record([] {
+        Driver driver;
+        driver.createStream(kStream, 0);
+        Client& client = Client::instance();
+        EXPECT_TRUE(client.subscribe());
+        client.setLevel(raw::RecordingLevel::Standard);
+        client.setLevel(raw::RecordingLevel::Off);
+        for (const auto id :
+            {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+                CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch}) {
+            EXPECT_TRUE(g_enabled[id]) << id;
+        }
+        EXPECT_FALSE(g_enabled[CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize]);
+        if (testing::Test::HasFailure()) {
+            _exit(1);
+        }
+    });
+}
+
 } // namespace

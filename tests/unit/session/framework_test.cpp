@@ -6,11 +6,14 @@
 #include "collector/raw/records_process.h"
 #include "collector/session/framework_note.h"
 #include "collector/session/hooks.h"
+#include "collector/session/session.h"
 #include "tests/support/raw_reader.h"
 #include "tests/support/spool_builder.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -159,6 +162,30 @@ TEST(Framework, TheStatusTellsWhatAHookWaitsFor) {
         _exit(right && shorter.level == after.level && shorter.execs == 99 ? 0 : 1);
     }),
         0);
+}
+
+// CUPTI's injection and NVTX's come on whatever threads make the first calls.
+TEST(Framework, SourcesThatComeAtOnceAreAllKept) {
+    static SourceHooks hooks[4];
+    for (int i = 0; i < 300; ++i) {
+        SpoolBuilder spool;
+        ASSERT_EQ(spool.run([] {
+            const unsigned before = sourceCount();
+            std::atomic<int> ready{0};
+            std::vector<std::thread> threads;
+            for (SourceHooks& one : hooks) {
+                threads.emplace_back([&] {
+                    for (++ready; ready != 4;) { }
+                    registerSource(&one);
+                });
+            }
+            for (std::thread& thread : threads) {
+                thread.join();
+            }
+            _exit(sourceCount() == before + 4 ? 0 : 1);
+        }),
+            0);
+    }
 }
 
 TEST(Framework, OtherProfilersAreTheSourcesBusiness) {

@@ -5,12 +5,16 @@
 #include "collector/raw/records_process.h"
 #include "tests/unit/session/session_test_support.h"
 
+#include <atomic>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace gd::session {
@@ -20,7 +24,98 @@ namespace {
 using test::RawSpool;
 using test::SpoolBuilder;
 
+bool runOnOneProcessor(int policy, int priority) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    const sched_param parameters{priority};
+    return sched_setaffinity(0, sizeof one, &one) == 0 && sched_setscheduler(0, policy, &parameters) == 0;
+}
+
 } // namespace
+
+// A thread of real-time priority that only yields keeps the processor to itself.
+TEST(HostLimits, ARealTimeThreadLeavesTheProcessorToTheHolderOfALock) {
+    SpinLock lock;
+    std::atomic<bool> holds{false};
+    std::atomic<bool> wanted{false};
+    std::atomic<int> refused{0};
+    std::int64_t usedNs = 0;
+    std::thread holder([&] {
+        refused += runOnOneProcessor(SCHED_OTHER, 0) ? 0 : 1;
+        lock.lock();
+        holds = true;
+        while (!wanted && refused == 0) { }
+        timespec pause{0, 1'000'000};
+        nanosleep(&pause, nullptr);
+        timespec used{};
+        while (used.tv_sec == 0 && used.tv_nsec < 20'000'000) { // of the processor
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        }
+        lock.unlock();
+    });
+    std::thread urgent([&] {
+        while (!holds) { }
+        refused += runOnOneProcessor(SCHED_FIFO, 1) ? 0 : 1;
+        wanted = true;
+        if (refused == 0) {
+            lock.lock();
+            timespec used{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+            usedNs = used.tv_sec * 1'000'000'000 + used.tv_nsec;
+            lock.unlock();
+        }
+    });
+    holder.join();
+    urgent.join();
+    if (refused != 0) {
+        GTEST_SKIP() << "no real-time priority here";
+    }
+    EXPECT_LT(usedNs, 500'000'000) << "the kernel leaves others a twentieth of each second";
+}
+
+// As a driver does that no longer answers: it must not hold the job's end up like a thread without a
+// processor.
+TEST(HostLimits, AThreadOfOursThatPollsIsNotAwaitedForLong) {
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint32_t> tid{0};
+    std::atomic<std::uint32_t> done{0};
+    std::atomic<std::int64_t> usedNs{0};
+    std::thread polling([&] {
+        tid = static_cast<std::uint32_t>(gettid());
+        while (!stop) {
+            timespec used{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+            usedNs = used.tv_sec * 1'000'000'000 + used.tv_nsec;
+        }
+    });
+    while (tid == 0) { }
+    awaitThread(done, tid, 50'000'000);
+    EXPECT_LT(usedNs, 2'000'000'000);
+    stop = true;
+    polling.join();
+}
+
+// Unwinding through the collector would end the job.
+TEST(HostLimits, AThreadThatIsBeingCancelledMakesTheFirstRecord) {
+    SpoolBuilder spool;
+    EXPECT_EQ(spool.run([] {
+        pthread_t thread{};
+        const auto work = [](void*) -> void* {
+            pthread_cancel(pthread_self());
+            call(GD_API_LAUNCH_KERNEL, 0, 1);
+            pthread_testcancel();
+            return nullptr;
+        };
+        void* result = nullptr;
+        if (pthread_create(&thread, nullptr, work, nullptr) != 0 || pthread_join(thread, &result) != 0) {
+            _exit(1);
+        }
+        _exit(result == PTHREAD_CANCELED ? 0 : 1);
+    }),
+        0);
+    EXPECT_EQ(spool.segments().size(), 1u);
+}
 
 TEST(HostLimits, StopsAndSaysSoWhenTheSegmentCannotGrow) {
     SpoolBuilder spool;
@@ -76,6 +171,23 @@ TEST(HostLimits, ComplainingToAClosedPipeDoesNotEndTheJob) {
         call(GD_API_LAUNCH_KERNEL, 0, 1);
     }),
         0);
+}
+
+TEST(HostLimits, StandardStreamsThatAJobHasClosedStayClosed) {
+    SpoolBuilder spool;
+    EXPECT_EQ(spool.run([] {
+        for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
+            close(fd);
+        }
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
+            if (fcntl(fd, F_GETFD) >= 0) {
+                _exit(1); // what the job says would go into a file of ours
+            }
+        }
+    }),
+        0);
+    EXPECT_EQ(read(spool).historyOf<raw::ProcessStart>().size(), 1u);
 }
 
 TEST(HostLimits, FilesOfAJobThatClosesAllDescriptorsAreLeftAlone) {

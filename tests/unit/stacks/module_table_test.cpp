@@ -2,9 +2,13 @@
 #include "collector/stacks/module_table.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -50,6 +54,29 @@ TEST(ModuleTable, ReportsOnlyWhatIsNew) {
     library = dlopen(GD_CHAIN_LIBRARY, RTLD_NOW);
     EXPECT_EQ(table.poll().size(), 1U);
     dlclose(library);
+}
+
+// The loader's lock of a thread that the child does not have would be held for ever.
+TEST(ModuleTable, AChildThatIsForkedDuringALookCanLoad) {
+    std::atomic<bool> stop{false};
+    std::thread looking([&] {
+        ModuleTable table;
+        while (!stop) {
+            table.poll();
+        }
+    });
+    int status = 0;
+    for (int i = 0; i < 100 && status == 0; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(30);
+            _exit(dlopen(GD_CHAIN_LIBRARY, RTLD_NOW) != nullptr ? 0 : 1);
+        }
+        waitpid(child, &status, 0);
+    }
+    stop = true;
+    looking.join();
+    EXPECT_EQ(status, 0);
 }
 
 } // namespace
