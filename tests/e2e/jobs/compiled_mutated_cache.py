@@ -39,6 +39,6 @@ with torch.no_grad():
     for token in range(300):
         torch.compiler.cudagraph_mark_step_begin()
         pos = torch.full((1,), token, device="cuda")
-        x = decode(encode(x).clone(), caches, pos).tanh()  # MARK
+        x = decode(encode(x).clone(), caches, pos).tanh()
     total = float(x.abs().max())
 print("tokens 300 bounded", total <= 1.0)

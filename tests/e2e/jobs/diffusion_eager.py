@@ -38,7 +38,7 @@ with torch.inference_mode():
         for sigma, t in zip(sigmas, times):
             h = x
             for block in blocks:
-                h = block(h, t)  # MARK
+                h = block(h, t)
             x = x - 0.05 * sigma * h
         latent.copy_(x)
         graph.replay()

@@ -38,7 +38,7 @@ with torch.no_grad():
         slot = staging[step % 4]
         slot[:200].copy_(torch.from_numpy(proposals))
         x.copy_(slot, non_blocking=True)
-        graph.replay()
+        graph.replay()  # MARK
         torch.minimum(lowest, out, out=lowest)
     torch.cuda.synchronize()
 print("steps 250 finite", bool(torch.isfinite(lowest).all()))

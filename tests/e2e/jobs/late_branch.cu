@@ -27,7 +27,7 @@ struct Pipeline {
     void enqueue() {
         order(compute, main);
         work<<<kCount / 256, 256, 0, compute>>>(a, kCount);
-        order(copy, compute);
+        order(copy, compute); // MARK
         work<<<kCount / 256, 256, 0, copy>>>(b, kCount);
         order(compute, copy);
         work<<<kCount / 256, 256, 0, copy>>>(c, kCount); // MARK

@@ -31,7 +31,7 @@ torch.cuda.synchronize()
 pass_graph, apply_graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
 with torch.cuda.graph(pass_graph):
     loss = gradients()
-with torch.cuda.graph(apply_graph):
+with torch.cuda.graph(apply_graph):  # MARK
     optimizer.step()
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # EXPECT: GD205 | GD204
+# MISSED: that nothing reads the first graph's output in between cannot be told from eager launches
 # WHY: Teacher and student were captured one after the other into one pool; the student's output lies where the teacher
 #   had its intermediate values. The loop replays the student first, then the teacher, and compares the two afterwards.
 import torch
