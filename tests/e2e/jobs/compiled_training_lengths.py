@@ -19,9 +19,9 @@ random.shuffle(lengths)
 losses = torch.zeros(len(lengths), device="cuda")
 for step, length in enumerate(lengths):
     torch.compiler.cudagraph_mark_step_begin()
-    out = step_model(corpus[:, :length].contiguous())  # MARK
+    out = step_model(corpus[:, :length].contiguous())
     loss = nn.functional.mse_loss(out, targets[:, :length])
-    loss.backward()  # MARK
+    loss.backward()
     optimizer.step()
     optimizer.zero_grad()
     losses[step].copy_(loss.detach())
