@@ -22,7 +22,8 @@ std::string_view fileName(std::string_view path) {
 // What pip writes into bin/ for a package's command calls that package and nothing else.
 bool isPythonCommand(const Location& frame) {
     const std::string_view folder = std::string_view(frame.file).substr(0, frame.file.rfind('/'));
-    return frame.language == "python" && fileName(folder) == "bin" && frame.file.find('/') != std::string::npos;
+    return frame.language == "python" && fileName(folder) == "bin"
+        && frame.file.find('/') != std::string::npos;
 }
 
 // The job's own frame first, then what it called in a package, then the callers.
@@ -97,7 +98,8 @@ Result<FrameFilter> FrameFilter::parse(std::string_view text, const std::string&
             pattern.field = Field::function;
         if (pattern.glob.empty() || (field != "module" && field != "path" && field != "function"))
             return fail(ErrorCode::badInput,
-                R"({}:{}: expected "[keep|installed] module|path|function GLOB", found "{}")", path, lineNumber, line);
+                R"({}:{}: expected "[keep|installed] module|path|function GLOB", found "{}")", path,
+                lineNumber, line);
         result.m_patterns.push_back(std::move(pattern));
     }
     return result;

@@ -19,7 +19,8 @@ namespace gd::rules {
 //     path */site-packages/torch/*     source file, or path of the object file
 //     function c10::*                  demangled name without return type and arguments
 //     keep path */mine/*               takes frames back that an earlier line skipped
-//     installed path */site-packages/* frames of code that somebody else wrote, most likely: the place to change
+//     installed path */site-packages/* frames of code that somebody else wrote, most likely: the place to
+//     change
 //                                      only where the stack shows nothing else
 //
 // The last line that matches a frame decides, so later files and --param frames.skip=GLOB win.
@@ -34,6 +35,7 @@ public:
 
     enum class Kind { own, installed, skipped };
     Kind kindOf(const Location& frame) const;
+    bool skips(const Location& frame) const { return kindOf(frame) == Kind::skipped; }
 
 private:
     enum class Field { module, path, function };
@@ -50,10 +52,10 @@ private:
 // "void at::native::f<int>(long)" → "at::native::f<int>"
 std::string_view bareFunctionName(std::string_view demangled);
 
-// Gives the source locations of stacks, Python frames first, innermost first, skipped frames left out. Where the
-// job's own code called into an installed package, its own innermost frame comes first, then the innermost ones of
-// the package (Location::inside), then the callers.
-// Remembers every stack it was asked for. Must not outlive the Db and the filter.
+// Gives the source locations of stacks, Python frames first, innermost first, skipped frames left out. Where
+// the job's own code called into an installed package, its own innermost frame comes first, then the
+// innermost ones of the package (Location::inside), then the callers. Remembers every stack it was asked for.
+// Must not outlive the Db and the filter.
 class LocationFinder {
 public:
     static Result<LocationFinder> open(Db& db, const FrameFilter& filter);

@@ -16,31 +16,16 @@ Location python(const std::string& function, const std::string& file) {
     return {file, 1, function, "", "python"};
 }
 
-// As the tests say it.
-class Filter {
-public:
-    explicit Filter(FrameFilter filter)
-        : m_filter(std::move(filter)) { }
-    bool skips(const Location& frame) const {
-        return m_filter.kindOf(frame) == FrameFilter::Kind::skipped;
-    }
-    bool isInstalled(const Location& frame) const {
-        return m_filter.kindOf(frame) == FrameFilter::Kind::installed;
-    }
-    void skipAlso(const std::string& glob) {
-        m_filter.skipAlso(glob);
-    }
-
-private:
-    FrameFilter m_filter;
-};
+bool isInstalled(const FrameFilter& filter, const Location& frame) {
+    return filter.kindOf(frame) == FrameFilter::Kind::installed;
+}
 
 FrameFilter shipped() {
     return std::move(FrameFilter::load(GD_SOURCE_DIR "/rules/frames.txt")).value();
 }
 
 TEST(FrameFilter, ShippedListSkipsLibrariesAndKeepsUserCode) {
-    const Filter filter(shipped());
+    const FrameFilter filter = shipped();
     EXPECT_TRUE(filter.skips(native("cuLaunchKernel", "/usr/lib/x86_64-linux-gnu/libcuda.so.580.1")));
     EXPECT_TRUE(filter.skips(native("void at::native::item<float>(at::Tensor const&)", "/opt/ext.so")));
     EXPECT_TRUE(filter.skips(native("c10::cuda::device_synchronize()", "/x/libc10_cuda.so")));
@@ -59,21 +44,21 @@ TEST(FrameFilter, ShippedListSkipsLibrariesAndKeepsUserCode) {
 }
 
 TEST(FrameFilter, ShippedListKnowsInstalledPackagesAndGeneratedCode) {
-    const Filter filter(shipped());
-    EXPECT_TRUE(filter.isInstalled(python("forward", "/v/lib/python3.12/site-packages/gpytorch/kernel.py")));
-    EXPECT_TRUE(filter.isInstalled(python("main", "/usr/lib/python3/dist-packages/tool/cli.py")));
-    EXPECT_TRUE(filter.isInstalled(native("Submit()", "/v/lib/python3.12/site-packages/jax_plugins/x.so")));
-    EXPECT_TRUE(filter.isInstalled(python("<module>", "/v/bin/some-trainer")));
+    const FrameFilter filter = shipped();
+    EXPECT_TRUE(isInstalled(filter, python("forward", "/v/lib/python3.12/site-packages/gpytorch/kernel.py")));
+    EXPECT_TRUE(isInstalled(filter, python("main", "/usr/lib/python3/dist-packages/tool/cli.py")));
+    EXPECT_TRUE(isInstalled(filter, native("Submit()", "/v/lib/python3.12/site-packages/jax_plugins/x.so")));
+    EXPECT_TRUE(isInstalled(filter, python("<module>", "/v/bin/some-trainer")));
     EXPECT_TRUE(filter.skips(python("call", "/tmp/torchinductor_me/4y/c4ygf.py")));
     EXPECT_TRUE(filter.skips(python("forward", "<eval_with_key>.7")));
     for (const Location& own : {python("step", "/home/me/train.py"), python("<module>", "binary.py"),
              native("main", "/usr/local/bin/solver", "/src/solver/main.cpp")})
-        EXPECT_TRUE(!filter.isInstalled(own) && !filter.skips(own)) << own.file;
+        EXPECT_TRUE(!isInstalled(filter, own) && !filter.skips(own)) << own.file;
 }
 
 // Python's packages bring libraries of their own, and their stacks name the files of whoever built them.
 TEST(FrameFilter, ShippedListSkipsLibrariesThatPythonPackagesBring) {
-    const Filter filter(shipped());
+    const FrameFilter filter = shipped();
     const std::string packages = "/v/lib/python3.12/site-packages/";
     for (const std::string library : {"nvidia/nccl/lib/libnccl.so.2", "nvidia/cudnn/lib/libcudnn_graph.so.9",
              "nvidia/cublas/lib/libcublasLt.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.13",
@@ -93,7 +78,8 @@ TEST(FrameFilter, ShippedListSkipsLibrariesThatPythonPackagesBring) {
 }
 
 TEST(FrameFilter, LastMatchDecides) {
-    Filter filter(std::move(FrameFilter::parse("path /a/*\nkeep path /a/mine/*\n# note\n", "f")).value());
+    FrameFilter filter
+        = std::move(FrameFilter::parse("path /a/*\nkeep path /a/mine/*\n# note\n", "f")).value();
     EXPECT_TRUE(filter.skips(python("f", "/a/x.py")));
     EXPECT_FALSE(filter.skips(python("f", "/a/mine/x.py")));
     filter.skipAlso("/a/mine/wrap*");
