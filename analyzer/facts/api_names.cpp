@@ -19,13 +19,14 @@ ApiClass apiClassFrom(std::string_view word) {
 }
 
 KnownCall knownCallFrom(std::string_view name) {
-    static constexpr std::array<std::pair<std::string_view, KnownCall>, 19> kCalls{
+    static constexpr std::array<std::pair<std::string_view, KnownCall>, 22> kCalls{
         {{"cuStreamBeginCapture", KnownCall::beginCapture},
             {"cuStreamBeginCaptureToGraph", KnownCall::beginCapture},
             {"cuStreamEndCapture", KnownCall::endCapture}, {"cuStreamWaitEvent", KnownCall::waitEvent},
             {"cuEventRecord", KnownCall::recordEvent}, {"cuEventRecordWithFlags", KnownCall::recordEvent},
+            {"cuStreamWaitValue32", KnownCall::waitValue}, {"cuStreamBatchMemOp", KnownCall::waitValue},
             {"cuMemcpyHtoD", KnownCall::copyToDevice}, {"cuMemsetD8", KnownCall::fill},
-            {"cuMemsetD8Async", KnownCall::fill},
+            {"cuMemsetD8Async", KnownCall::fill}, {"cuGraphKernelNodeSetParams", KnownCall::nodeParams},
             {"cuGraphExecKernelNodeSetParams", KnownCall::execNodeParams},
             {"cuGraphExecMemcpyNodeSetParams", KnownCall::execNodeParams},
             {"cuGraphExecNodeSetParams", KnownCall::execNodeParams},

@@ -16,8 +16,10 @@ enum class KnownCall : std::uint8_t {
     endCapture,
     waitEvent,
     recordEvent,
+    waitValue, // or a batch of memory operations, which may wait
     copyToDevice,
     fill,
+    nodeParams, // of a graph
     execNodeParams,
     destroyObject, // of a graph, executable, stream, event or module
     commAbort

@@ -6,8 +6,6 @@
 namespace gd::facts {
 namespace {
 
-constexpr std::size_t kMostCells = 50'000'000; // 200 MB
-
 struct Neighbours {
     std::vector<std::vector<std::int32_t>> after; // by node
     std::vector<std::vector<std::int32_t>> before;

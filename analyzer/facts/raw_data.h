@@ -87,6 +87,8 @@ struct Node {
     std::int64_t graphId = 0; // 0 for an executable's node
     std::int64_t execId = 0;
     std::int64_t originNodeId = 0; // cloned from it
+    std::int64_t parentNodeId
+        = 0; // the node of another graph that it runs inside of: of a child graph or a conditional
     std::int64_t captureId = 0;
     std::int64_t streamId = 0;
     std::int64_t createdNs = 0;

@@ -287,7 +287,8 @@ Result<void> RawReader::readGraphs() {
 Result<void> RawReader::readNodes() {
     return eachRow(
         "SELECT process_id, node_id, graph_id, exec_id, capture_id, stream_id, created_ns, stack_id, "
-        "shape_id, comm_op_id, type, name, range_path, thread_id, origin_node_id FROM graph_node "
+        "shape_id, comm_op_id, type, name, range_path, thread_id, origin_node_id, parent_node_id FROM "
+        "graph_node "
         "WHERE exec_id IS NULL ORDER BY process_id, node_id",
         [&](Statement& row) {
             ProcessData* data = process(row.int64(0));
@@ -311,6 +312,7 @@ Result<void> RawReader::readNodes() {
             node.rangePath = row.text(12);
             node.threadId = int32(row, 13);
             node.originNodeId = row.int64(14);
+            node.parentNodeId = row.int64(15);
         });
 }
 

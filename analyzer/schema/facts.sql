@@ -539,25 +539,30 @@ CREATE TABLE stated_version (
   source TEXT NOT NULL -- the process_fact, environment variable or mark that names it
 ) STRICT;
 
--- Nodes of one graph that use the same memory though neither waits for the other, one row per executable and pair of
--- names. Of kernels it is not known what they do with a pointer, nor how far they go: the other one must write there.
+-- Nodes of one graph and of the child graphs in it that use the same memory though neither waits for the other, one row
+-- per executable and pair of names. Of kernels it is not known how far they go, nor what they do with a pointer, but
+-- that one writes to T* which takes others as T const*: it meets a kernel with the same pointer as T const* and the same
+-- numbers.
 CREATE TABLE unordered_access (
   process_id INTEGER NOT NULL, -- process
   exec_id INTEGER NOT NULL, -- executable that was launched
   graph_id INTEGER NOT NULL, -- its template
   graph_name TEXT NOT NULL, -- name for people
-  writer_node_id INTEGER NOT NULL, -- copy, fill or collective that writes
+  writer_node_id INTEGER NOT NULL, -- copy, fill, collective or kernel that writes
   writer_name TEXT NOT NULL, -- its name or type
+  writer_param INTEGER, -- kernel parameter index, NULL other nodes
   other_node_id INTEGER NOT NULL, -- node that uses what is written
   other_name TEXT NOT NULL, -- its name or type
-  other_role TEXT NOT NULL, -- 'reads' | 'writes' | 'uses' a kernel parameter points there
+  other_role TEXT NOT NULL, -- 'reads' | 'writes' | 'uses' a kernel parameter points there: of a kernel that writes, as T const*
   other_param INTEGER, -- kernel parameter index, NULL other nodes
   reason TEXT NOT NULL, -- 'no_path' between the nodes | 'same_group' calls of one communication group run at the same time
   address INTEGER NOT NULL, -- first byte that both use
-  bytes INTEGER NOT NULL, -- from there to the end of what is written
+  bytes INTEGER, -- from there to the end of what is written; of a kernel that writes, to the end of the allocation, NULL unknown
   pairs INTEGER NOT NULL, -- pairs of nodes with these names
-  writer_stream_id INTEGER, -- stream that the writer was captured from
+  writer_stream_id INTEGER, -- stream that the writer was captured from, NULL of a child graph's node
   other_stream_id INTEGER, -- the other's
+  writer_holder_id INTEGER, -- node of the graph with both whose child graph the writer is in, NULL the writer is its node
+  other_holder_id INTEGER, -- the other's
   replays INTEGER NOT NULL, -- launches that succeeded
   start_ns INTEGER NOT NULL, -- first launch
   end_ns INTEGER NOT NULL, -- last launch
