@@ -14,6 +14,7 @@
 #include "analyzer/facts/ring_peers.h"
 #include "analyzer/facts/stall.h"
 #include "analyzer/facts/unordered_access.h"
+#include "analyzer/facts/unordered_copy.h"
 #include "analyzer/schema/schema_sql.h"
 
 #include <regex>
@@ -70,6 +71,7 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildStatedVersion(context));
     GD_TRY(buildUnorderedAccess(context));
     GD_TRY(buildPoolConflict(context));
+    GD_TRY(buildUnorderedCopy(context));
     GD_TRY(buildRingPeers(context));
     GD_TRY(buildCommCost(context));
     GD_TRY(buildStall(context));

@@ -49,9 +49,10 @@ std::vector<const ApiCall*> eventCalls(const ProcessData& process) {
 
 } // namespace
 
-StreamOrder::StreamOrder(const ProcessData& process)
+StreamOrder::StreamOrder(const ProcessData& process, const std::vector<const ApiCall*>& copies)
     : m_process(process)
-    , m_places(process.replays.size()) {
+    , m_places(process.replays.size())
+    , m_copies(copies.size()) {
     std::unordered_map<std::int64_t, Stream> streams;
     std::unordered_map<std::int64_t, std::shared_ptr<const Ended>>
         events; // what had ended when it was reached
@@ -66,29 +67,49 @@ StreamOrder::StreamOrder(const ProcessData& process)
                 stream.ended = merged(stream.ended, event->second);
         }
     };
+    const auto placeNext = [&](std::int64_t streamId, std::int64_t timeNs) -> Place {
+        takeCallsUntil(timeNs);
+        Stream& stream = streams[streamId];
+        return {stream.ended, streamId, ++stream.launched};
+    };
+    std::size_t copy = 0;
+    const auto takeCopiesUntil = [&](std::int64_t timeNs) {
+        for (; copy < copies.size() && copies[copy]->startNs <= timeNs; ++copy) {
+            if (copies[copy]->result == 0 && copies[copy]->streamId != 0)
+                m_copies[copy] = placeNext(copies[copy]->streamId, copies[copy]->startNs);
+        }
+    };
     for (std::size_t i = 0; i < process.replays.size(); ++i) {
         const Replay& replay = process.replays[i];
         if (replay.result != 0 || replay.streamId == 0)
             continue;
-        takeCallsUntil(replay.launchStartNs);
-        Stream& stream = streams[replay.streamId];
-        m_places[i] = {stream.ended, ++stream.launched};
+        takeCopiesUntil(replay.launchStartNs);
+        m_places[i] = placeNext(replay.streamId, replay.launchStartNs);
     }
+    takeCopiesUntil(INT64_MAX);
+}
+
+const StreamOrder::Place& StreamOrder::placeOf(const Replay& replay) const {
+    return m_places[static_cast<std::size_t>(&replay - m_process.replays.data())];
 }
 
 bool StreamOrder::isBefore(const Replay& first, const Replay& second) const {
-    const auto placeOf = [&](const Replay& replay) -> const Place& {
-        return m_places[static_cast<std::size_t>(&replay - m_process.replays.data())];
-    };
-    const Place& one = placeOf(first);
-    const Place& other = placeOf(second);
+    return isBefore(placeOf(first), placeOf(second));
+}
+
+bool StreamOrder::isOrdered(const Replay& replay, std::size_t copy) const {
+    const Place& one = placeOf(replay);
+    return isBefore(one, m_copies[copy]) || isBefore(m_copies[copy], one);
+}
+
+bool StreamOrder::isBefore(const Place& first, const Place& second) {
     if (first.streamId == second.streamId)
-        return one.number != 0 && one.number < other.number;
-    if (one.number == 0 || other.ended == nullptr)
+        return first.number != 0 && first.number < second.number;
+    if (first.number == 0 || second.ended == nullptr)
         return false;
     const auto ended = std::lower_bound(
-        other.ended->begin(), other.ended->end(), std::pair(first.streamId, std::int64_t{0}));
-    return ended != other.ended->end() && ended->first == first.streamId && ended->second >= one.number;
+        second.ended->begin(), second.ended->end(), std::pair(first.streamId, std::int64_t{0}));
+    return ended != second.ended->end() && ended->first == first.streamId && ended->second >= first.number;
 }
 
 std::shared_ptr<const StreamOrder::Ended> StreamOrder::merged(

@@ -595,6 +595,30 @@ CREATE TABLE pool_conflict (
   confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium' | 'low' whether something ordered them was not recorded
 ) STRICT;
 
+-- Copies and fills of the job itself into memory that an executable uses, seen on the device while a replay of it ran on
+-- another stream, though neither waits for the other; one row per executable. Not of executables that were updated, nor
+-- of graphs with nodes that wait for events.
+CREATE TABLE unordered_copy (
+  process_id INTEGER NOT NULL, -- process
+  exec_id INTEGER NOT NULL, -- executable
+  graph_name TEXT NOT NULL, -- name for people
+  api TEXT NOT NULL, -- call of the first such copy or fill
+  stream_id INTEGER NOT NULL, -- stream of that
+  replay_stream_id INTEGER NOT NULL, -- stream of the replay beside it
+  launched_beside INTEGER NOT NULL, -- 1: the executable is launched into the copy's stream, too
+  address INTEGER NOT NULL, -- first byte that both use
+  bytes INTEGER NOT NULL, -- that the first one wrote
+  times INTEGER NOT NULL, -- such copies and fills
+  replays INTEGER NOT NULL, -- launches of the executable that succeeded
+  overlap_ns INTEGER NOT NULL, -- longest time that one of them and a replay ran at once
+  start_ns INTEGER NOT NULL, -- first call of the first two
+  end_ns INTEGER NOT NULL, -- end of the last of them
+  step INTEGER, -- step of the first replay
+  thread_id INTEGER, -- thread that called for the copy
+  stack_id INTEGER, -- launched_beside: where that stream launches, else where a copy was called for; else the launch, the instantiate, the capture
+  confidence TEXT NOT NULL -- 'medium' | 'low' whether something orders them was not recorded
+) STRICT;
+
 -- Replays and communication that did not come to an end, or that a device error ended.
 CREATE TABLE stall (
   process_id INTEGER NOT NULL, -- process
