@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # EXPECT: GD211 | GD204 | GD203
-# MISSED: no rule judges the order of eager work and replays yet, and addresses of eager copies are not recorded
 # WHY: A prefetcher copies the next batch straight into the graph's static input on its own stream. The replay waits for
 #   the copy, but nothing makes the copy wait for the replay that still reads the batch before.
 import torch
