@@ -36,9 +36,8 @@ EventCall eventCall(std::string_view name) {
 bool capturesStream(const Capture& capture, std::int64_t streamId, std::int64_t timeNs) {
     return timeNs >= capture.startNs && capture.endNs && timeNs <= *capture.endNs
         && (streamId == capture.streamId
-            || std::any_of(capture.joins.begin(), capture.joins.end(), [&](const CaptureJoin& join) {
-                   return join.streamId == streamId && join.timeNs <= timeNs;
-               }));
+            || std::any_of(capture.joins.begin(), capture.joins.end(),
+                [&](const CaptureJoin& join) { return join.streamId == streamId && join.timeNs <= timeNs; }));
 }
 
 CaptureFail askedAfterwards(const RawData& raw, const ApiCall& call, const ApiCall& record) {
@@ -108,8 +107,12 @@ void addEventsAskedAfterwards(const RawData& raw, std::map<CaptureKey, CaptureFa
         std::unordered_map<std::int64_t, Asked> byEvent;
         for (const ApiCall& call : process.calls) {
             if ((call.result == kInvalidValue || call.result == kInvalidHandle) && call.objectId != 0
-                && !process.captures.empty() && kindOf(call) == EventCall::ask)
-                byEvent.try_emplace(call.objectId, Asked{&call});
+                && !process.captures.empty() && kindOf(call) == EventCall::ask) {
+                // Calls come thread by thread.
+                Asked& asked = byEvent.try_emplace(call.objectId, Asked{&call}).first->second;
+                if (call.startNs < asked.call->startNs)
+                    asked.call = &call;
+            }
         }
         if (byEvent.empty())
             continue;
