@@ -40,7 +40,7 @@ SYSTEM = [
     (re.compile(r"^((cuda|cuda_runtime|cuda_runtime_api|cublasLt|nccl)\.h$|nvtx3/)"),
      ["collector/cupti/", "cli/self_check/", "collector/nvtx/", "collector/nccl/", "reference-trainer/src/runtime/cuda/",
       "reference-trainer/src/kernels/cuda/", "reference-trainer/src/comm/nccl", "tests/"]),
-    (re.compile(r"^(elfutils/|dwarf\.h|libelf\.h)"), ["analyzer/import/symbolizer"]),
+    (re.compile(r"^(elfutils/|dwarf\.h|libelf\.h)"), ["analyzer/import/symbolizer", "analyzer/import/symbol_index"]),
 ]
 
 # (file, header) -> reason. Each exception is named here or does not exist.

@@ -23,10 +23,11 @@ struct ModuleKey {
     std::string buildId; // lower-case hex, empty = none
 };
 
-// Turns addresses in object files into functions and lines; the only user of libdw. Works on the files of
-// this machine and never fails: a file that is missing, or whose build id is another one, gives no frames.
-// Names come from DWARF where there is some, else from the symbol tables; separate debug files are found by
-// build id below /usr/lib/debug. Each file is opened once. Belongs to one thread; never asks the network.
+// Turns addresses in object files into functions and lines; with SymbolIndex the only user of libdw. Works on
+// the files of this machine and never fails: a file that is missing, or whose build id is another one, gives
+// no frames. Names come from DWARF where there is some, else from the symbol tables; separate debug files are
+// found by build id below /usr/lib/debug. Each file is opened once. Belongs to one thread; never asks the
+// network.
 class Symbolizer {
 public:
     enum class ModuleState { usable, missing, otherBuild };

@@ -14,7 +14,8 @@ namespace gd::report {
 
 // A job that cleans its environment looks like one without CUDA.
 inline constexpr std::string_view kNothingRecorded
-    = "the command used neither CUDA nor another runtime that GraphDoctor knows, or ran without the variables "
+    = "the command used neither CUDA nor another runtime that GraphDoctor knows, or ran without the "
+      "variables "
       "of graphdoctor run (env -i, sudo, a container, another host; graphdoctor run --print-env lists them)";
 
 // "12.3 us", "4.00 MiB", "82.0 %", "17"; other units follow the number.

@@ -106,12 +106,12 @@ SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 300 ELSE 605 END
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
-SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 400 ELSE 700 END,
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 410 ELSE 710 END,
   2 FROM n;
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
-SELECT 2, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 405 ELSE 700 END,
+SELECT 2, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 415 ELSE 710 END,
   2 FROM n;
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: GD114
 // WHY: The filter's setter uploads its coefficients by cudaMemcpyToSymbol, which is synchronous and knows
-//   no stream; the step calls the setter, also while it is captured. On a non-blocking stream nothing fails: the
-//   coefficients are uploaded once, and every replay filters with those of the last call.
+//   no stream; the step calls the setter, also while it is captured. On a non-blocking stream nothing fails:
+//   the coefficients are uploaded once, and every replay filters with those of the last call.
 #include "job.h"
 
 namespace {
