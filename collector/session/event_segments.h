@@ -4,6 +4,7 @@
 #include "collector/raw/chunk.h"
 #include "collector/session/segment_writer.h"
 
+#include <atomic>
 #include <climits>
 #include <cstdint>
 
@@ -39,7 +40,7 @@ public:
     int error() const noexcept { return writer().error(); }
     const char* path() const noexcept { return m_paths[m_current]; }
     /// Bytes of the pieces that are there.
-    std::uint64_t bytes() const noexcept { return m_bytes; }
+    std::uint64_t bytes() const noexcept { return m_bytes.load(std::memory_order_relaxed); } ///< any thread
     /// Pieces removed so far.
     std::uint64_t removed() const noexcept { return m_first; }
     const SizeLimits& limits() const noexcept { return m_limits; }
@@ -70,7 +71,7 @@ private:
     std::uint64_t m_budget = UINT64_MAX; ///< bytes that events may take now
     std::uint64_t m_first = 0; ///< number of the oldest piece that is there
     std::uint64_t m_last = 0; ///< number of the piece that is written
-    std::uint64_t m_bytes = 0; ///< of all pieces that are there
+    std::atomic<std::uint64_t> m_bytes{0}; ///< of all pieces that are there
     std::int64_t m_latestNs = 0; ///< of all events so far
     std::uint32_t m_stemBytes = 0; ///< length of the path before ".seg"
     Piece m_pieces[kMaxPieces] = {};
