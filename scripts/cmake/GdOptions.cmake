@@ -13,6 +13,7 @@ endif()
 
 option(GD_TESTS "Build the tests" ON)
 option(GD_WERROR "Turn warnings into errors (CI)" OFF)
+option(GD_QUICK_BUILD "Optimise less: a shorter build of slower programs (CI)" OFF)
 option(GD_STATIC_DEPS "Link SQLite, fmt and elfutils statically, for machines that lack them" OFF)
 set(GD_SANITIZE "" CACHE STRING "Sanitizers for every target, for example address,undefined or thread")
 
@@ -66,6 +67,12 @@ elseif(GD_SANITIZE)
     gd_note("trainer on CUDA" "OFF" "not under sanitizers")
 else()
     gd_note("trainer on CUDA" "OFF" "no nvcc: reference-trainer knows the host backend only")
+endif()
+if(GD_QUICK_BUILD)
+    add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-O1>) # the trainer's host kernels keep their -O3
+    if(GD_TRAINER_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+        add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>) # no speed of it is measured
+    endif()
 endif()
 find_package(OpenBLAS QUIET CONFIG)
 if(OpenBLAS_FOUND)
