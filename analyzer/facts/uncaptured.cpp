@@ -36,6 +36,9 @@ UncapturedRegions::UncapturedRegions(
         if (range.threadId == threadId && !range.isMark && !isStep(range))
             m_ranges.push_back(&range);
     }
+    std::sort(m_ranges.begin(), m_ranges.end(), [](const Range* a, const Range* b) {
+        return a->startNs != b->startNs ? a->startNs < b->startNs : a->endNs > b->endNs;
+    });
     for (const std::int32_t index : timeline.replays)
         m_replays.push_back(&process.replays[static_cast<std::size_t>(index)]);
 }
