@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- rule: GD307 graphs-do-not-pay
--- title: Graphs cannot help here: low coverage or not launch-bound
+-- title: Graphs do not pay off here: low coverage or not launch-bound
 -- severity: info
 -- impact: slow
 -- confidence: medium
@@ -58,13 +58,13 @@ region AS (
   SELECT s.process_id, s.device_id, u.stack_id, u.name,
     ROW_NUMBER() OVER (PARTITION BY s.process_id, s.device_id
       ORDER BY CASE WHEN s.kind = 'idle' THEN u.place ELSE -u.busy_ns END) AS place,
-    printf('%s (%s): idle %.1f %%, busy %.1f %% of a step, launches: %.0f', u.name,
+    printf('%s (%s): idle %.1f %%, busy %.1f %% of a step, launches: %g', u.name,
       u.kernels, 100.0 * u.single_idle_ns / s.wall_ns,
-      100.0 * u.busy_ns / s.wall_ns, 1.0 * u.launches / s.steps) AS text
+      100.0 * u.busy_ns / s.wall_ns, round(1.0 * u.launches / s.steps, 1)) AS text
   FROM sorted AS s JOIN uncaptured_region AS u USING (process_id, device_id)
   WHERE s.kind IN ('idle', 'busy'))
 SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device,
-  CASE WHEN s.kind = 'idle' THEN s.single_idle_ns END AS cost_ns,
+  CASE WHEN s.kind = 'baseline' THEN 0 ELSE s.single_idle_ns END AS cost_ns,
   s.step, s.thread_id,
   CASE WHEN s.kind = 'idle' THEN COALESCE(a.stack_id, s.stack_id)
     ELSE s.stack_id END AS stack_id,
@@ -137,7 +137,7 @@ VALUES (1, 1, 20, 200000000, 188000000, 18800000, 20, 12000000, 9);
 INSERT INTO uncaptured_region (process_id, place, name, is_range, kernels, launches, busy_ns, single_idle_ns, stack_id)
 VALUES (1, 1, 'loss', 1, 'mean', 20, 2000000, 12000000, 8),
   (1, 2, 'encoder', 1, 'gemm', 20, 160000000, 0, 7);
--- expect: device 0: 10.0 % of its busy time lies in graphs, but it is busy 94.0 % of a step with single launches: capturing them gains at most 1.06x | severity=info cost_ns=null stack_id=9 ev1_value='encoder (gemm): idle 0.0 %, busy 80.0 % of a step, launches: 1' ev8_value=null
+-- expect: device 0: 10.0 % of its busy time lies in graphs, but it is busy 94.0 % of a step with single launches: capturing them gains at most 1.06x | severity=info cost_ns=12000000 stack_id=9 ev1_value='encoder (gemm): idle 0.0 %, busy 80.0 % of a step, launches: 1' ev8_value=null
 -- test: communication is not the work that graphs could start sooner
 INSERT INTO graph_payoff (process_id, devices, steps, wall_ns, busy_ns, exposed_comm_ns, replays)
 VALUES (1, 1, 20, 200000000, 199000000, 4000000, 0),
@@ -147,7 +147,8 @@ VALUES (1, 1, 20, 200000000, 199000000, 4000000, 0),
 INSERT INTO graph_payoff (process_id, devices, steps, wall_ns, busy_ns, graph_ns, replays, baseline_ns,
   baseline_replay_ns, baseline_busy, baseline_runs, baseline_launch_share)
 VALUES (1, 1, 20, 200000000, 196000000, 98000000, 20, 90, 100, 0.98, 5, 0.031);
--- expect: device 0: 50.0 % of its busy time lies in graphs, but launched singly the same kernels kept it busy 98.0 % of their time: the graphs gain at most 1.02x | severity=info ev8_value=5 ev9_value='3.1 %' cost_ns=null ev1_value=null
+UPDATE graph_payoff SET single_idle_ns = 1000000;
+-- expect: device 0: 50.0 % of its busy time lies in graphs, but launched singly the same kernels kept it busy 98.0 % of their time: the graphs gain at most 1.02x | severity=info ev8_value=5 ev9_value='3.1 %' cost_ns=0 ev1_value=null
 -- test: just inside of each threshold
 INSERT INTO graph_payoff (process_id, devices, steps, wall_ns, busy_ns, graph_ns, queued_ns, replays, single_idle_ns,
   baseline_ns, baseline_replay_ns, baseline_busy, baseline_runs)
