@@ -294,6 +294,15 @@ private:
     std::int64_t m_singleKernels = 0;
 };
 
+// Steps of which nothing is known: not the same as none.
+Result<void> writeUnknown(
+    Statement& insert, const ProcessData& process, const Device& device, const Steady& steady) {
+    const std::optional<std::int64_t> none;
+    return insert.runWith(process.processId, device.deviceId, 0, 0, process.steps.front().startNs,
+        process.steps.back().endNs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, none, 0, none, none,
+        none, none, none, none, false, steady.why);
+}
+
 } // namespace
 
 Result<void> buildGraphPayoff(FactContext& context) {
@@ -308,14 +317,19 @@ Result<void> buildGraphPayoff(FactContext& context) {
     for (const ProcessData& process : context.raw.processes) {
         if (process.steps.empty())
             continue;
-        for (const DeviceTimeline& timeline : context.timelinesOf(process)) {
-            const Device* device = process.device(timeline.deviceId);
-            if (device == nullptr || device->workers > 0) // the launches of a host runtime cost other times
+        const auto& timelines = context.timelinesOf(process);
+        for (const Device& device : process.devices) {
+            if (device.workers > 0) // the launches of a host runtime cost other times
                 continue;
-            GD_TRY_ASSIGN(Steady steady, steadySteps(context.db, process.processId, timeline.deviceId));
-            if (steady.steps.empty())
+            GD_TRY_ASSIGN(Steady steady, steadySteps(context.db, process.processId, device.deviceId));
+            const auto timeline = std::find_if(timelines.begin(), timelines.end(),
+                [&](const DeviceTimeline& other) { return other.deviceId == device.deviceId; });
+            if (steady.steps.empty() || timeline == timelines.end()) {
+                if (steady.unknownSteps > 0)
+                    GD_TRY(writeUnknown(payoff, process, device, steady));
                 continue;
-            Payoff found(context, process, timeline, std::move(steady));
+            }
+            Payoff found(context, process, *timeline, std::move(steady));
             GD_TRY(found.find());
             GD_TRY(found.write(payoff, region, cost));
         }

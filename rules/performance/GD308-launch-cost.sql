@@ -5,7 +5,7 @@
 -- impact: slow
 -- confidence: medium
 -- root: step
--- needs: graph_trace|node_activity>=partial, callbacks>=partial
+-- needs: graph_trace|node_activity>=partial, callbacks>=partial, eager_kernel_activity>=partial
 -- param tiny_us: 20
 -- param launches_min: 1000
 -- param idle_share: 0.20
