@@ -12,11 +12,11 @@
 namespace {
 constexpr int kPatches = 200;
 constexpr int kSteps = 150;
-constexpr int kCells = 128;
+constexpr int kMostCells = 64 + kPatches; // a patch has 64 and more, each another number
 
-__global__ void advance(unsigned* out, const unsigned* in) {
+__global__ void advance(unsigned* out, const unsigned* in, int cells) {
     const int i = threadIdx.x;
-    out[i] = in[(i + 1) % kCells] + in[(i + kCells - 1) % kCells];
+    out[i] = in[(i + 1) % cells] + in[(i + cells - 1) % cells];
 }
 
 __global__ void store(unsigned* out, const unsigned* in) {
@@ -25,19 +25,22 @@ __global__ void store(unsigned* out, const unsigned* in) {
 } // namespace
 
 int main() {
+    const size_t bytes = sizeof(unsigned) * kPatches * kMostCells;
     unsigned *cells = nullptr, *next = nullptr;
-    CHECK(cudaMalloc(&cells, sizeof(unsigned) * kPatches * kCells));
-    CHECK(cudaMalloc(&next, sizeof(unsigned) * kPatches * kCells));
-    CHECK(cudaMemset(cells, 1, sizeof(unsigned) * kPatches * kCells));
+    CHECK(cudaMalloc(&cells, bytes));
+    CHECK(cudaMalloc(&next, bytes));
+    CHECK(cudaMemset(cells, 1, bytes));
+    CHECK(cudaDeviceSynchronize());
     cudaStream_t stream = nullptr;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     std::vector<cudaGraphExec_t> patches;
     for (int patch = 0; patch < kPatches; ++patch) {
-        unsigned *own = cells + patch * kCells, *scratch = next + patch * kCells;
+        unsigned *own = cells + patch * kMostCells, *scratch = next + patch * kMostCells;
+        const int count = 64 + patch;
         cudaGraph_t graph = nullptr;
         CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)); // MARK
-        advance<<<1, kCells, 0, stream>>>(scratch, own);
-        store<<<1, kCells, 0, stream>>>(own, scratch);
+        advance<<<1, count, 0, stream>>>(scratch, own, count);
+        store<<<1, count, 0, stream>>>(own, scratch);
         CHECK(cudaStreamEndCapture(stream, &graph));
         cudaGraphExec_t exec = nullptr;
         CHECK(cudaGraphInstantiate(&exec, graph, 0)); // MARK
@@ -49,8 +52,8 @@ int main() {
             CHECK(cudaGraphLaunch(patch, stream)); // MARK
     }
     CHECK(cudaStreamSynchronize(stream));
-    std::vector<unsigned> values(kPatches * kCells);
-    CHECK(cudaMemcpy(values.data(), cells, sizeof(unsigned) * kPatches * kCells, cudaMemcpyDeviceToHost));
+    std::vector<unsigned> values(kPatches * kMostCells);
+    CHECK(cudaMemcpy(values.data(), cells, bytes, cudaMemcpyDeviceToHost));
     unsigned long long sum = 0;
     for (const unsigned value : values)
         sum += value;
