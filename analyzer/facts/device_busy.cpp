@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/call_index.h"
+#include "analyzer/facts/device_idle.h"
 #include "analyzer/facts/passes.h"
 #include "analyzer/facts/unmeasured_replays.h"
 
@@ -64,21 +65,6 @@ const char* granularity(const DeviceTimeline& timeline) {
     return timeline.hasNodeReplays && timeline.hasWholeReplays ? "mixed"
         : timeline.hasWholeReplays                             ? "graph"
                                                                : "node";
-}
-
-// Replays before which the device waited for other work: an event, a peer, communication.
-Result<std::unordered_set<std::int64_t>> waitingReplays(Db& db, std::int64_t processId) {
-    GD_TRY_ASSIGN(auto select,
-        db.prepare(
-            "SELECT replay_id FROM replay_gap WHERE process_id = ? AND event_ns + peer_ns + nccl_ns > 0"));
-    select.bind(1, processId);
-    std::unordered_set<std::int64_t> replays;
-    while (true) {
-        GD_TRY_ASSIGN(const bool row, select.step());
-        if (!row)
-            return replays;
-        replays.insert(select.int64(0));
-    }
 }
 
 // When the device ran nothing of this process though a replay had been launched that waited for no other

@@ -88,6 +88,9 @@ constexpr Sign kSigns[] = {
     {"gpu_busy.without_nccl_ratio", "ratio", "eager_kernel_activity", nullptr, Judge::none, 0,
         "SELECT 1.0 * SUM(busy_without_comm_ns) / NULLIF(SUM(end_ns - start_ns), 0) FROM device_busy "
         "WHERE :p IN (0, process_id) AND steady AND known"},
+    {"gpu_busy.in_graphs_ratio", "ratio", "eager_kernel_activity", nullptr, Judge::none, 0,
+        "SELECT 1.0 * SUM(MIN(graph_ns, busy_ns)) / NULLIF(SUM(busy_ns), 0) FROM device_busy "
+        "WHERE :p IN (0, process_id) AND steady AND known"},
     {"gpu_busy.swing_ratio", "ratio", "eager_kernel_activity", "below 30 %", Judge::lookAbove, 0.3,
         "SELECT MAX(high - low) FROM (SELECT percentile(share, 90) AS high, percentile(share, 10) AS low "
         "FROM (SELECT process_id, device_id, 1.0 * busy_ns / NULLIF(end_ns - start_ns, 0) AS share "

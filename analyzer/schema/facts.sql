@@ -689,6 +689,88 @@ CREATE TABLE comm_cost (
   known INTEGER NOT NULL -- 0: communication kernels were not recorded one by one
 ) STRICT;
 
+-- What graphs do for each device of a process in its steady steps, and what its idle time waits for; one row per process
+-- and device (host runtimes: none). The idle times add up to wall_ns - busy_ns.
+CREATE TABLE graph_payoff (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  devices INTEGER NOT NULL, -- devices that the process gives work to
+  steps INTEGER NOT NULL, -- steady steps that are known
+  start_ns INTEGER NOT NULL, -- of the first on the device
+  end_ns INTEGER NOT NULL, -- of the last
+  wall_ns INTEGER NOT NULL, -- their length on the device
+  busy_ns INTEGER NOT NULL, -- of this, in which the device ran something
+  exposed_comm_ns INTEGER NOT NULL, -- of busy_ns, communication while nothing else runs
+  graph_ns INTEGER NOT NULL, -- of busy_ns, inside replays
+  queued_ns INTEGER NOT NULL, -- as in device_busy
+  replays INTEGER NOT NULL, -- replays
+  single_kernels INTEGER NOT NULL, -- kernels launched singly, communication too
+  single_idle_ns INTEGER NOT NULL, -- idle: the host had not yet launched the next single kernel, copy or fill (500 us at most)
+  replay_host_idle_ns INTEGER NOT NULL, -- idle: it had not yet called for the next replay (500 us at most)
+  replay_call_idle_ns INTEGER NOT NULL, -- idle: it was inside the call that launches the next replay
+  replay_start_idle_ns INTEGER NOT NULL, -- idle: it had launched the next replay
+  sync_idle_ns INTEGER NOT NULL, -- idle: it had waited until the device ran dry
+  data_idle_ns INTEGER NOT NULL, -- idle: it prepared or copied input
+  call_idle_ns INTEGER NOT NULL, -- idle: it captured, instantiated, updated or allocated
+  other_idle_ns INTEGER NOT NULL, -- idle: longer host work, communication, events, time inside replays
+  graph_launch_ns INTEGER NOT NULL, -- host time inside calls that launch replays
+  baseline_ns INTEGER NOT NULL, -- device time of replays of executables with an eager baseline: kernels that had run singly, three times or more, before they were captured
+  baseline_replay_ns INTEGER NOT NULL, -- device time of all replays
+  baseline_busy REAL, -- share of such a run in which the device was busy: the least of each executable, their mean by device time; NULL no baseline
+  baseline_runs INTEGER NOT NULL, -- least number of runs that it rests on, without the first; 0 no baseline
+  baseline_launch_share REAL, -- host time inside launch calls of these runs over the device time of their kernels, NULL launches were not recorded
+  exec_id INTEGER, -- executable with most device time, NULL no replays
+  graph_name TEXT, -- its name for people
+  step INTEGER, -- first of the steps
+  thread_id INTEGER, -- thread that launches it; without replays the thread of the steps
+  stack_id INTEGER, -- where it was captured, else instantiated, else launched
+  known INTEGER NOT NULL, -- 0: eager work or replays were not recorded in a twentieth of the steady steps or more
+  why TEXT -- why not known, where that is more than the coverage says
+) STRICT;
+
+-- Work outside of graphs in the steady steps of graph_payoff, by the ranges it lies in: the eight with most idle and busy
+-- time of each device.
+CREATE TABLE uncaptured_region (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  place INTEGER NOT NULL, -- 1 = most single_idle_ns, then busy_ns
+  name TEXT NOT NULL, -- the two outermost ranges below the step's own, else 'after GRAPH' the replay before it, else 'single launches'
+  is_range INTEGER NOT NULL, -- 1: these are ranges
+  kernels TEXT NOT NULL, -- names of the kernels with most idle and busy time, for people, or 'copies and fills'
+  launches INTEGER NOT NULL, -- kernels, copies and fills
+  busy_ns INTEGER NOT NULL, -- their device time, summed
+  single_idle_ns INTEGER NOT NULL, -- idle time before them as in graph_payoff
+  start_ns INTEGER NOT NULL, -- start of the first
+  end_ns INTEGER NOT NULL, -- end of the last
+  stack_id INTEGER -- of a launch of them, else of the replay before them; NULL no stack
+) STRICT;
+
+-- What launching each executable costs in the steady steps of graph_payoff; one row per executable launched in them. Idle
+-- time after a wait of the host, and while it prepares something else, is not in it.
+CREATE TABLE launch_cost (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER NOT NULL, -- device
+  exec_id INTEGER NOT NULL, -- executable
+  graph_name TEXT NOT NULL, -- name for people
+  start_ns INTEGER NOT NULL, -- first of these launches
+  end_ns INTEGER NOT NULL, -- end of the last on the device
+  created_ns INTEGER NOT NULL, -- instantiated
+  node_count INTEGER, -- nodes, NULL unknown
+  updates INTEGER NOT NULL, -- successful updates, at any time
+  launches INTEGER NOT NULL, -- launches
+  waits INTEGER NOT NULL, -- of these, the device idled inside the call or between call and start, and no wait of the host is to blame
+  host_idle_ns INTEGER NOT NULL, -- idle of the device before the calls (500 us each at most)
+  call_idle_ns INTEGER NOT NULL, -- idle inside the calls, without the executable's first launch
+  start_idle_ns INTEGER NOT NULL, -- idle between call and start
+  median_launch_ns INTEGER NOT NULL, -- host time of the call
+  median_replay_ns INTEGER NOT NULL, -- device time
+  first_launch_ns INTEGER, -- host time of its very first launch, NULL when that lies outside these steps
+  first_idle_ns INTEGER, -- idle of the device in that call
+  thread_id INTEGER, -- launching thread
+  stack_id INTEGER, -- where it is launched, else captured
+  known INTEGER NOT NULL -- as in graph_payoff
+) STRICT;
+
 -- The figures on top of a report; one row per process and figure, and one with process_id 0 for the job.
 CREATE TABLE vital_sign (
   process_id INTEGER NOT NULL, -- process, 0 = whole job

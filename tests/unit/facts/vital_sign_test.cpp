@@ -34,6 +34,7 @@ TEST(VitalSign, FiguresOfAJobWithGraphs) {
     EXPECT_EQ(trace.text("SELECT text" + where("replay_gap.cause")), "host_other");
     EXPECT_NEAR(trace.real("SELECT value" + where("gpu_busy.busy_ratio")), 0.936, 1e-6);
     EXPECT_EQ(trace.text("SELECT verdict" + where("gpu_busy.busy_ratio")), "ok");
+    EXPECT_NEAR(trace.real("SELECT value" + where("gpu_busy.in_graphs_ratio")), 1, 1e-6);
     EXPECT_NEAR(trace.real("SELECT value" + where("replay_gap.share_ratio")), 0.012, 1e-6);
     EXPECT_EQ(trace.number("SELECT value" + where("memory.peak_bytes")), 1 << 20);
     EXPECT_EQ(trace.number("SELECT value" + where("memory.jump_ratio")), 0);
