@@ -24,8 +24,7 @@ namespace {
 constexpr std::int64_t kTickNs = 50'000'000;
 constexpr unsigned kTicksPerRename = 40;
 
-std::int64_t tickNs() noexcept {
-    const char* text = std::getenv(raw::kEnvPollMs);
+std::int64_t tickNs(const char* text) noexcept {
     const long ms = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
     return ms >= 1 && ms <= 1000 ? ms * 1'000'000 : kTickNs;
 }
@@ -47,13 +46,13 @@ void* Keeper::run(void* self) noexcept {
 
 void Keeper::loop() noexcept {
     m_session.keeperTid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
-    m_tickNs = tickNs();
+    m_tickNs = tickNs(m_session.environment.variable(raw::kEnvPollMs));
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
     m_flush = m_session.flushWanted.load(std::memory_order_relaxed);
     m_wanted = m_session.wantedLevel;
     m_session.levelWithoutPause.store(m_level, std::memory_order_relaxed);
-    m_overhead.open(std::getenv(raw::kEnvOverhead));
+    m_overhead.open(m_session.environment.variable(raw::kEnvOverhead));
     if (const raw::ControlPage* page = m_session.control.load(); page != nullptr) {
         m_pageWindow = load(page->window);
     }

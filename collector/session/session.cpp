@@ -146,6 +146,7 @@ SessionState* openSession() noexcept {
         return nullptr;
     }
     lastProcessKey.store(session->identity.processKey);
+    session->environment.take();
     const raw::ControlPage* control = mapControlPage(session->identity.spool);
     session->control.store(control, std::memory_order_relaxed);
     if (control != nullptr) {
@@ -190,7 +191,9 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
     const std::uint32_t self = ownTid();
     std::uint32_t opener = 0;
     if (page.opener.compare_exchange_strong(opener, self, std::memory_order_acq_rel)) {
-        SessionState* session = openSession();
+        // Read here only: a thread of ours that waits below may not (see EnvironmentCopy).
+        const char* spool = getenv(raw::kEnvSpool);
+        SessionState* session = spool != nullptr && spool[0] != '\0' ? openSession() : nullptr;
         if (session == nullptr) {
             page.word.store(kWordOff, std::memory_order_release);
             return nullptr;
@@ -230,13 +233,6 @@ ThreadState* enterOnce() noexcept {
     ProcessPage* page = processPage();
     if (page == nullptr) {
         return nullptr;
-    }
-    if (page->word.load(std::memory_order_acquire) == kWordUnknown) {
-        const char* spool = getenv(raw::kEnvSpool);
-        if (spool == nullptr || spool[0] == '\0') {
-            page->word.store(kWordOff, std::memory_order_release);
-            return nullptr;
-        }
     }
     SessionState* session = sessionOrOpen(*page);
     if (session == nullptr || page->word.load(std::memory_order_acquire) < kWordOn) {

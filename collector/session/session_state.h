@@ -4,6 +4,7 @@
 #include "collector/raw/control_page.h"
 #include "collector/raw/records_coverage.h"
 #include "collector/session/capture_machine.h"
+#include "collector/session/environment_copy.h"
 #include "collector/session/event_segments.h"
 #include "collector/session/flat_map.h"
 #include "collector/session/framework_note.h"
@@ -83,6 +84,7 @@ struct SessionState {
         : strings(ring, firstString) { }
 
     Identity identity;
+    EnvironmentCopy environment; ///< for threads of ours, which may not ask getenv()
     Ring ring;
     SegmentWriter segment; ///< the history lane
     EventSegments events;

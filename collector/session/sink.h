@@ -33,6 +33,9 @@ bool activityWanted() noexcept;
 raw::RecordingLevel level() noexcept;
 /// CLOCK_MONOTONIC.
 std::int64_t nowNs() noexcept;
+/// A variable of the job's environment as it was when the session opened, null before that. For threads of
+/// ours, which may not ask getenv() (EnvironmentCopy says why).
+const char* variable(std::string_view name) noexcept;
 
 /// Captures now open in this process. Launch callbacks are evidence while it is not 0.
 std::uint32_t openCaptures() noexcept;
