@@ -88,6 +88,7 @@ bool Client::start() noexcept {
     // it is for a moment where it is open and off: what is followed at every level (see setLevel) must come
     // on.
     setLevel(session::sink::rangesWanted() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
+    Activity::instance().begin(session::levelAtStart());
     return true;
 }
 
