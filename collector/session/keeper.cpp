@@ -44,7 +44,14 @@ void* Keeper::run(void* self) noexcept {
     return nullptr;
 }
 
+// For whoever looks at the ring of a process that is no more.
+void Keeper::does(raw::Doing what) noexcept {
+    std::atomic_ref(m_session.ring.marks().keeper)
+        .store(static_cast<std::uint32_t>(what), std::memory_order_relaxed);
+}
+
 void Keeper::loop() noexcept {
+    does(raw::Doing::Begin);
     m_session.keeperTid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     m_tickNs = tickNs(m_session.environment.variable(raw::kEnvPollMs));
     m_level = m_session.firstLevel;
@@ -60,8 +67,10 @@ void Keeper::loop() noexcept {
     m_window = m_pageWindow + m_opened;
     writeControlState();
     sayNoCachingAllocator(m_session);
+    does(raw::Doing::Modules);
     pollModules(true);
     sayPython();
+    does(raw::Doing::Facts);
     if (stackWalker() == nullptr) {
         writeCoverage(
             m_session, raw::CoverageSource::stacks_native, raw::CoverageState::Absent, "no stack walker");
@@ -70,30 +79,37 @@ void Keeper::loop() noexcept {
     if (m_session.identity.ringNote[0] != '\0') {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_place", m_session.identity.ringNote);
     }
+    does(raw::Doing::Sources);
     greetSources(true);
     m_session.introduced.store(1, std::memory_order_release);
     wakeAll(m_session.introduced);
     for (unsigned tick = 1;; ++tick) {
+        does(raw::Doing::Sources);
         greetSources(false);
         if (tick == 1) {
             m_session.greeted.store(1, std::memory_order_release);
             wakeAll(m_session.greeted);
         }
+        does(raw::Doing::Rest);
         rest();
         if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
             continue;
         }
         const std::int64_t nowNs = monotonicNs();
+        does(raw::Doing::Sources);
         pollControlPage();
         followLevel(nowNs);
+        does(raw::Doing::Modules);
         pollModules(false);
         sayPython();
+        does(raw::Doing::Sources);
         forEachSource([nowNs](const SourceHooks& hooks) {
             if (hooks.tick != nullptr) {
                 hooks.tick(nowNs);
             }
         });
         if (tick % kTicksPerRename == 0) {
+            does(raw::Doing::Facts);
             renameThreads();
             writeCounters(nowNs);
         }

@@ -77,6 +77,7 @@ void threadEnded(void* value) noexcept {
     session->ring.release(thread->lane);
     thread->lane.busy.store(0, std::memory_order_release);
     threadNow = nullptr;
+    std::atomic_ref(thread->mark->thread).store(0, std::memory_order_relaxed);
     thread->inUse.store(0, std::memory_order_release);
 }
 
@@ -109,6 +110,10 @@ ThreadState* newThreadState(SessionState& session) noexcept {
     }
     auto* thread = new (memory) ThreadState;
     thread->session = &session;
+    const std::uint32_t mark = session.nextMark.fetch_add(1, std::memory_order_relaxed);
+    if (mark < raw::kMarkedThreads) {
+        thread->mark = &session.ring.marks().threads[mark];
+    }
     thread->inUse.store(1, std::memory_order_relaxed);
     ThreadState* head = session.threads.load(std::memory_order_relaxed);
     do {
@@ -124,6 +129,7 @@ ThreadState* registerThread(SessionState& session) noexcept {
     }
     thread->lane.thread = session.nextThread.fetch_add(1, std::memory_order_relaxed);
     thread->tid = ownTid();
+    std::atomic_ref(thread->mark->thread).store(thread->lane.thread, std::memory_order_relaxed);
     threadNow = thread;
     watchThreadEnd(thread);
 

@@ -134,6 +134,7 @@ struct SessionState {
 
     std::atomic<ThreadState*> threads{nullptr};
     std::atomic<std::uint32_t> nextThread{1};
+    std::atomic<std::uint32_t> nextMark{0};
     std::atomic<std::uint32_t> keeperTid{0}; ///< of the collector's own thread, 0 = it has not begun
     std::atomic<std::uint32_t> introduced{0}; ///< 1: modules and coverage known at the open are recorded
     std::atomic<std::uint32_t> greeted{0}; ///< 1: every source there was at the open knows level and window

@@ -40,6 +40,11 @@ const char* variable(std::string_view name) noexcept {
     return session != nullptr ? session->environment.variable(name) : nullptr;
 }
 
+raw::ThreadMark* threadMark() noexcept {
+    const ThreadState* thread = threadNow;
+    return thread != nullptr && thread->session == currentSession() ? thread->mark : nullptr;
+}
+
 std::uint32_t openCaptures() noexcept {
     const SessionState* session = currentSession();
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;

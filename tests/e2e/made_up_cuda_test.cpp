@@ -222,6 +222,20 @@ TEST_F(MadeUpCuda, ARunAtLevelFullMakesItsExecutablesWithoutGraphTracing) {
     }
 }
 
+// It leaves no stack: the trace says at least whether the collector was at work.
+TEST_F(MadeUpCuda, AFaultIsToldFromOneInsideTheCollector) {
+    const std::string detail = "SELECT detail FROM trace_issue WHERE code = 'ended_by_fault'";
+    shop.variables["GD_CUPTI_FAULTS"] = "cuptiGetGraphExecId"; // of a resource callback
+    EXPECT_EQ(record({GD_MADE_UP_JOB, "at-once"}).status, 128 + SIGSEGV);
+    EXPECT_THAT(value(detail), HasSubstr("of the job, in resource callback"));
+    shop.variables.erase("GD_CUPTI_FAULTS");
+    EXPECT_EQ(record({GD_MADE_UP_JOB, "faults"}).status, 128 + SIGSEGV);
+    EXPECT_THAT(
+        value(detail), AllOf(HasSubstr("signal 11 ended the process while"), Not(HasSubstr("of the job"))));
+    expectUnharmed(record());
+    EXPECT_FALSE(hasIssue("ended_by_fault"));
+}
+
 TEST_F(MadeUpCuda, DropsAreCounted) {
     shop.variables["GD_CUPTI_DROPS"] = "25";
     expectUnharmed(record());
