@@ -5,6 +5,7 @@
 #include "cli/common.h"
 #include "cli/run/child_process.h"
 #include "cli/run/control.h"
+#include "cli/run/core_dump.h"
 #include "cli/run/environment.h"
 #include "cli/run/job_identity.h"
 #include "cli/run/output_name.h"
@@ -184,6 +185,11 @@ int finish(const RunOptions& options, Prepared& prepared, const run::ChildEnd& e
     result.end = end;
     result.kept = prepared.plan.kept;
     const run::InterruptExit guard = interruptGuard(options, result);
+    if (const std::string core
+        = end.kind == run::ChildEnd::Kind::signalled ? run::coreClause(end.code, end.hasCore) : std::string();
+        !core.empty())
+        note("run",
+            fmt::format("the command was ended by signal {} ({}); {}", end.code, strsignal(end.code), core));
     spool.noteEnd(end.pid, end.status());
     awaitSiblings(prepared, start);
     const auto last = spool.leave();

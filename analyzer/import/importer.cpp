@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/importer.h"
 
+#include "analyzer/import/end_marks.h"
 #include "analyzer/import/import_context.h"
 #include "analyzer/import/names.h"
 #include "analyzer/import/symbolizer.h"
@@ -208,6 +209,7 @@ private:
         if (start)
             parentPid = start->parentPid;
         const ExitState exit = exitOf(candidate, closed);
+        sayFault(exit, candidate, source);
         GD_TRY_ASSIGN(Statement insert,
             m_trace.db().prepare(
                 "INSERT INTO process(process_id, pid, parent_pid, parent_process_id, role, host, "
@@ -225,6 +227,15 @@ private:
         std::optional<int> signal;
         std::string reason;
     };
+    // A fault leaves no stack: whether the collector was at work is what can be said.
+    void sayFault(const ExitState& exit, const Candidate& candidate, const SpoolProcess& source) {
+        if (!exit.signal || !isFault(*exit.signal) || !source.ring || !source.ring->marks)
+            return;
+        m_issues.setProcess(candidate.processId);
+        if (std::string what = describeFault(*exit.signal, *source.ring->marks); !what.empty())
+            m_issues.info("ended_by_fault", 1, std::move(what));
+        m_issues.setProcess(0);
+    }
     // Only the direct child's status can be known, and of several programs it executed one after the other
     // only the last one's; candidates come in order of start.
     ExitState exitOf(const Candidate& candidate, bool closed) const {

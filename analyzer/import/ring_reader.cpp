@@ -62,6 +62,10 @@ public:
         summary.loss = {m_header.loss[0], m_header.loss[1]};
         summary.segmentBytes = m_header.segmentBytes;
         summary.historyFull = m_header.historyFull != 0;
+        raw::RingMarks marks{};
+        if (m_header.headerBytes >= raw::kRingMarksOffset + sizeof marks
+            && readAt(m_fd, raw::kRingMarksOffset, &marks, sizeof marks) == sizeof marks)
+            summary.marks = marks;
         return summary;
     }
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 
 namespace gd::importer {
 
@@ -19,6 +20,7 @@ struct RingSummary {
     std::array<raw::LossCounters, 2> loss{}; // by Lane
     std::uint64_t segmentBytes = 0;
     bool historyFull = false;
+    std::optional<raw::RingMarks> marks; // what the collector was doing at the process's last moment
 };
 
 // Hands out what a ring still holds: chunks that were not written to the segment when the process ended, and

@@ -108,16 +108,16 @@ ChildEnd notBegun(const std::string& program, int error) {
     const bool named = program.find('/') != std::string::npos;
     const bool exists = named && stat(program.c_str(), &info) == 0;
     if (error == ENOENT && exists)
-        return {ChildEnd::Kind::notExecutable, 126, -1,
+        return {ChildEnd::Kind::notExecutable, 126, false, -1,
             fmt::format("{}: the interpreter that its first line names does not exist", program)};
     if (error == ENOENT || (error == ENOTDIR && named))
-        return {ChildEnd::Kind::notFound, 127, -1, fmt::format("{}: command not found", program)};
+        return {ChildEnd::Kind::notFound, 127, false, -1, fmt::format("{}: command not found", program)};
     if (error == EACCES && exists && S_ISDIR(info.st_mode))
-        return {ChildEnd::Kind::notExecutable, 126, -1, fmt::format("{} is a directory", program)};
+        return {ChildEnd::Kind::notExecutable, 126, false, -1, fmt::format("{} is a directory", program)};
     if (error == EACCES)
-        return {
-            ChildEnd::Kind::notExecutable, 126, -1, fmt::format("{}: no permission to execute it", program)};
-    return {ChildEnd::Kind::notExecutable, 126, -1,
+        return {ChildEnd::Kind::notExecutable, 126, false, -1,
+            fmt::format("{}: no permission to execute it", program)};
+    return {ChildEnd::Kind::notExecutable, 126, false, -1,
         fmt::format("{} cannot be executed: {}", program, std::strerror(error))};
 }
 
@@ -135,6 +135,7 @@ bool collect(pid_t pid, const Terminal& terminal, ChildEnd& end) {
         return false;
     }
     end.kind = WIFSIGNALED(status) ? ChildEnd::Kind::signalled : ChildEnd::Kind::exited;
+    end.hasCore = WIFSIGNALED(status) && WCOREDUMP(status);
     end.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     return true;
 }

@@ -16,6 +16,7 @@ struct ChildEnd {
     enum class Kind : std::uint8_t { exited, signalled, notFound, notExecutable };
     Kind kind = Kind::exited;
     int code = 0; // exit status, or the signal's number
+    bool hasCore = false; // signalled: a core was written
     pid_t pid = -1; // -1 when it never began
     std::string why; // notFound, notExecutable: one sentence without a full stop
 

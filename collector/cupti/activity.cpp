@@ -94,6 +94,14 @@ void Activity::resume() noexcept {
     }
 }
 
+void Activity::begin(raw::RecordingLevel level) noexcept {
+    if (m_started.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(m_mutex);
+        m_policy.setLevel(level, sink::nowNs());
+        apply();
+    }
+}
+
 void Activity::setLevel(raw::RecordingLevel level) noexcept {
     if (!m_started.load(std::memory_order_acquire)) {
         for (const auto source : kSources) {
@@ -102,6 +110,7 @@ void Activity::setLevel(raw::RecordingLevel level) noexcept {
         return;
     }
     const std::lock_guard lock(m_mutex);
+    m_isTold = true;
     m_policy.setLevel(level, sink::nowNs(), sink::levelWithoutPause());
     apply();
     reportCoverage(m_policy.wanted());
@@ -384,7 +393,7 @@ void Activity::apply() noexcept {
             "activity_not_switched", "beside communicators and executables with host nodes it stays on");
     }
     m_windowOpen.store(m_policy.phase() != GraphTracePolicy::Phase::Steady, std::memory_order_relaxed);
-    if (changed) {
+    if (changed && m_isTold) {
         reportCoverage(wanted);
     }
     if (m_policy.blocked() && !m_policy.makesPlain() && !m_saidBlocked.exchange(true)) {

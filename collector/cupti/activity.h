@@ -29,6 +29,12 @@ public:
     /// Registers buffers and clock; before any kind is enabled. False, with an issue, when this CUPTI cannot
     /// be read.
     bool start() noexcept;
+    /// Between start() and the process's first call but cuInit(), on the thread that is inside that: switches
+    /// kinds on at the one moment at which no other call can be under way. (Later the collector's own thread
+    /// would do it while the job's threads make their first context, or launch their first graph: a launch
+    /// whose begin CUPTI has not noted and whose end it has is a crash.) Writes no coverage: setLevel() does,
+    /// when the session is open.
+    void begin(raw::RecordingLevel level) noexcept;
     void setLevel(raw::RecordingLevel level) noexcept;
     /// Why a level between off and the current one would switch nothing, or not safely.
     session::SwitchBar switchBar() noexcept;
@@ -137,6 +143,7 @@ private:
     std::atomic<std::int64_t> m_waitLeftNs{kWaitInAllNs};
     std::atomic<bool> m_saidBlocked{false};
     std::atomic<bool> m_keepSyncs{false};
+    bool m_isTold = false; ///< of a level, by setLevel()
     bool m_kernelsRefused = false;
     bool m_copiesBetweenRefused = false;
     bool m_syncRefused = false;

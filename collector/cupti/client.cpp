@@ -88,6 +88,7 @@ bool Client::start() noexcept {
     // it is for a moment where it is open and off: what is followed at every level (see setLevel) must come
     // on.
     setLevel(session::sink::rangesWanted() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
+    Activity::instance().begin(session::levelAtStart());
     return true;
 }
 
@@ -335,6 +336,25 @@ void Client::contextUsed(CUcontext context, std::uint64_t contextId) noexcept {
     }
 }
 
+namespace {
+
+std::uint32_t markOf(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API) {
+        return raw::kMarkResource | id;
+    }
+    const bool isExit = static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_EXIT;
+    return raw::kMarkCall | (isExit ? raw::kMarkExit : 0) | static_cast<std::uint32_t>(followedCall(id));
+}
+
+// Known when the thread has recorded something: its first callback has no mark.
+void learnMark(ThreadCalls& calls) noexcept {
+    if (raw::ThreadMark* mark = session::sink::threadMark(); mark != nullptr) {
+        calls.mark = &mark->callback;
+    }
+}
+
+} // namespace
+
 void CUPTIAPI onCallback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
     ThreadCalls& calls = ThreadCalls::current();
     auto& client = *static_cast<Client*>(user);
@@ -345,11 +365,16 @@ void CUPTIAPI onCallback(void* user, CUpti_CallbackDomain domain, CUpti_Callback
     const int savedErrno = errno;
     {
         const InsideGuard guard(calls);
+        calls.says(markOf(domain, id, data));
         if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
             onDriverCall(client, calls, id, *static_cast<const CUpti_CallbackData*>(data));
         } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
             onResource(client, calls, id, *static_cast<const CUpti_ResourceData*>(data));
         }
+        if (calls.mark == nullptr) {
+            learnMark(calls);
+        }
+        calls.says(0);
     }
     errno = savedErrno;
 }

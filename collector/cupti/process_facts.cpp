@@ -7,7 +7,6 @@
 #include "collector/session/sink.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -144,8 +143,8 @@ void reportCoverage(bool looking, const char* reason) noexcept {
         allGraphs ? "" : "CUPTI does not tell the numbers of graphs");
     state(CoverageSource::memory, CoverageState::Complete, "");
     // NVTX calls this library when the first range is opened; a job without ranges misses nothing.
-    const char* nvtx = std::getenv("NVTX_INJECTION64_PATH");
-    const char* own = std::getenv("CUDA_INJECTION64_PATH");
+    const char* nvtx = sink::variable("NVTX_INJECTION64_PATH");
+    const char* own = sink::variable("CUDA_INJECTION64_PATH");
     const bool ours = nvtx != nullptr && own != nullptr && std::strcmp(nvtx, own) == 0;
     sink::coverage(CoverageSource::nvtx, ours ? CoverageState::Complete : CoverageState::Absent,
         ours ? "" : "NVTX_INJECTION64_PATH does not name GraphDoctor");

@@ -4,6 +4,7 @@
 #include "collector/api/graphdoctor_runtime.h"
 #include "collector/cupti/call_arguments.h"
 
+#include <atomic>
 #include <cstdint>
 
 namespace gd::cupti {
@@ -36,6 +37,7 @@ struct ThreadCalls {
     CUstream replayStream = nullptr; ///< see ReplayStreams: noted last, in that generation
     CUcontext replayContext = nullptr;
     std::uint32_t replayGeneration = 0;
+    std::uint32_t* mark = nullptr; ///< raw::ThreadMark::callback of this thread, null = not known yet
     bool inside = false; ///< this thread runs code of ours: calls it makes are not the job's
 
     Open* innermost() { return depth > 0 ? &open[depth - 1] : nullptr; }
@@ -75,6 +77,13 @@ struct ThreadCalls {
     }
     /// The child-graph or conditional node that is being created around what happens now, or null.
     CUgraphNode enclosingNode() const { return pendingCount > 0 ? pending[pendingCount - 1].node : nullptr; }
+
+    /// Says in the ring where this thread is, 0 = outside. Never in a forked child.
+    void says(std::uint32_t where) noexcept {
+        if (mark != nullptr) {
+            std::atomic_ref(*mark).store(where, std::memory_order_relaxed);
+        }
+    }
 
     static ThreadCalls& current() noexcept;
 };

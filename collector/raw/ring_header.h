@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collector/raw/chunk.h"
+#include "collector/raw/ring_marks.h"
 
 #include <cstdint>
 
@@ -68,7 +69,9 @@ static_assert(sizeof(RingHeader) <= 4096);
 /// `chunkCount` RingSlots begin on the second page, so that state changes do not share a line with the loss
 /// counters.
 inline constexpr std::uint32_t kRingSlotsOffset = 4096;
-inline constexpr std::uint32_t kRingHeaderBytes = kRingSlotsOffset + kMaxRingChunks * sizeof(RingSlot);
+/// RingMarks; a ring whose headerBytes end here is of a collector from before them.
+inline constexpr std::uint32_t kRingMarksOffset = kRingSlotsOffset + kMaxRingChunks * sizeof(RingSlot);
+inline constexpr std::uint32_t kRingHeaderBytes = kRingMarksOffset + sizeof(RingMarks);
 static_assert(kRingHeaderBytes % 4096 == 0 && kRingHeaderBytes < 65536);
 
 } // namespace gd::raw

@@ -90,6 +90,11 @@ void* Drainer::run(void* self) noexcept {
 void Drainer::loop() noexcept {
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     Ring& ring = m_session.ring;
+    const auto does = [&ring](raw::Doing what) noexcept {
+        std::atomic_ref(ring.marks().drainer)
+            .store(static_cast<std::uint32_t>(what), std::memory_order_relaxed);
+    };
+    does(raw::Doing::Begin);
     if (!ring.prepare()) {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_smaller",
             "shared memory ran out while the ring was being allocated: its pool stays smaller than asked "
@@ -99,6 +104,7 @@ void Drainer::loop() noexcept {
     std::int64_t pollNs = kPollNs;
     std::int64_t nextHousekeepingNs = 0;
     for (;;) {
+        does(raw::Doing::Chunks);
         if (drainOnce() != 0) {
             quiet = 0;
             pollNs = kPollNs;
@@ -115,6 +121,7 @@ void Drainer::loop() noexcept {
             continue;
         }
         endFlush(nowNs);
+        does(raw::Doing::Rest);
         sleepOn(ring.wakeWord(), m_isFlushing ? kPollNs : pollNs);
     }
 }

@@ -5,7 +5,6 @@
 #include "collector/session/session.h"
 #include "collector/session/system.h"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace gd::session {
@@ -40,7 +39,7 @@ void noteFrameworkLibrary(SessionState& session, std::string_view path) noexcept
     if (framework == nullptr || session.framework.hooked.load(std::memory_order_acquire) != 0) {
         return;
     }
-    const char* hooks = std::getenv(raw::kEnvFrameworkHooks);
+    const char* hooks = session.environment.variable(raw::kEnvFrameworkHooks);
     const bool isOff = hooks != nullptr && std::strcmp(hooks, "off") == 0;
     char why[256];
     if (std::strcmp(framework, "PyTorch") != 0) {

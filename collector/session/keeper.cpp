@@ -24,8 +24,7 @@ namespace {
 constexpr std::int64_t kTickNs = 50'000'000;
 constexpr unsigned kTicksPerRename = 40;
 
-std::int64_t tickNs() noexcept {
-    const char* text = std::getenv(raw::kEnvPollMs);
+std::int64_t tickNs(const char* text) noexcept {
     const long ms = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
     return ms >= 1 && ms <= 1000 ? ms * 1'000'000 : kTickNs;
 }
@@ -45,15 +44,22 @@ void* Keeper::run(void* self) noexcept {
     return nullptr;
 }
 
+// For whoever looks at the ring of a process that is no more.
+void Keeper::does(raw::Doing what) noexcept {
+    std::atomic_ref(m_session.ring.marks().keeper)
+        .store(static_cast<std::uint32_t>(what), std::memory_order_relaxed);
+}
+
 void Keeper::loop() noexcept {
+    does(raw::Doing::Begin);
     m_session.keeperTid.store(static_cast<std::uint32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
-    m_tickNs = tickNs();
+    m_tickNs = tickNs(m_session.environment.variable(raw::kEnvPollMs));
     m_level = m_session.firstLevel;
     m_generation = m_session.firstGeneration;
     m_flush = m_session.flushWanted.load(std::memory_order_relaxed);
     m_wanted = m_session.wantedLevel;
     m_session.levelWithoutPause.store(m_level, std::memory_order_relaxed);
-    m_overhead.open(std::getenv(raw::kEnvOverhead));
+    m_overhead.open(m_session.environment.variable(raw::kEnvOverhead));
     if (const raw::ControlPage* page = m_session.control.load(); page != nullptr) {
         m_pageWindow = load(page->window);
     }
@@ -61,8 +67,10 @@ void Keeper::loop() noexcept {
     m_window = m_pageWindow + m_opened;
     writeControlState();
     sayNoCachingAllocator(m_session);
+    does(raw::Doing::Modules);
     pollModules(true);
     sayPython();
+    does(raw::Doing::Facts);
     if (stackWalker() == nullptr) {
         writeCoverage(
             m_session, raw::CoverageSource::stacks_native, raw::CoverageState::Absent, "no stack walker");
@@ -71,30 +79,37 @@ void Keeper::loop() noexcept {
     if (m_session.identity.ringNote[0] != '\0') {
         writeIssue(m_session, raw::IssueSeverity::Info, "ring_place", m_session.identity.ringNote);
     }
+    does(raw::Doing::Sources);
     greetSources(true);
     m_session.introduced.store(1, std::memory_order_release);
     wakeAll(m_session.introduced);
     for (unsigned tick = 1;; ++tick) {
+        does(raw::Doing::Sources);
         greetSources(false);
         if (tick == 1) {
             m_session.greeted.store(1, std::memory_order_release);
             wakeAll(m_session.greeted);
         }
+        does(raw::Doing::Rest);
         rest();
         if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
             continue;
         }
         const std::int64_t nowNs = monotonicNs();
+        does(raw::Doing::Sources);
         pollControlPage();
         followLevel(nowNs);
+        does(raw::Doing::Modules);
         pollModules(false);
         sayPython();
+        does(raw::Doing::Sources);
         forEachSource([nowNs](const SourceHooks& hooks) {
             if (hooks.tick != nullptr) {
                 hooks.tick(nowNs);
             }
         });
         if (tick % kTicksPerRename == 0) {
+            does(raw::Doing::Facts);
             renameThreads();
             writeCounters(nowNs);
         }

@@ -23,6 +23,7 @@ public:
 private:
     static void* run(void* self) noexcept;
     void loop() noexcept;
+    void does(raw::Doing what) noexcept;
     void greetSources(bool onlyQuick) noexcept;
     void rest() noexcept;
     void pollControlPage() noexcept;

@@ -307,6 +307,21 @@ raw::RecordingLevel levelOfRun() noexcept {
     return wanted > level && wanted <= raw::RecordingLevel::Full ? wanted : level;
 }
 
+raw::RecordingLevel levelAtStart() noexcept {
+    if (currentSession() != nullptr) {
+        return publishedLevel();
+    }
+    const char* spool = getenv(raw::kEnvSpool);
+    const raw::ControlPage* page = spool != nullptr ? mapControlPage(spool) : nullptr;
+    const raw::RecordingLevel level = initialLevel(page);
+    if (page != nullptr) {
+        munmap(const_cast<raw::ControlPage*>(page), raw::kControlPageBytes);
+    }
+    const char* window = getenv(raw::kEnvWindow);
+    const bool isWindowed = window != nullptr && window[0] != '\0';
+    return isWindowed && level > raw::RecordingLevel::History ? raw::RecordingLevel::History : level;
+}
+
 raw::RecordingLevel windowedLevel(
     const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs, bool anyRange) noexcept {
     if (!session.window.isSet() || wanted <= raw::RecordingLevel::History) {

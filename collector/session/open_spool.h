@@ -21,6 +21,9 @@ raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept;
 /// The highest level that is asked for without somebody changing the run's: also while `ctl stop` is in
 /// force. Before this process has opened its spool; standard without a spool.
 raw::RecordingLevel levelOfRun() noexcept;
+/// The level that the first record will find, as far as it is known now; not above History before a window
+/// of the command line. On a thread of the job.
+raw::RecordingLevel levelAtStart() noexcept;
 /// What is in force when `wanted` is asked for: less outside the window, unless `ctl` decided. `anyRange`:
 /// see RecordingWindow::holds.
 raw::RecordingLevel windowedLevel(const SessionState& session, raw::RecordingLevel wanted, std::int64_t nowNs,

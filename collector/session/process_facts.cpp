@@ -5,11 +5,8 @@
 #include "collector/session/session.h"
 #include "collector/session/system.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <unistd.h>
-
-extern char** environ;
 
 namespace gd::session {
 
@@ -61,9 +58,9 @@ struct Output {
 };
 
 /// First of several variables that is set.
-const char* firstSet(std::initializer_list<const char*> names) noexcept {
+const char* firstSet(const SessionState& session, std::initializer_list<const char*> names) noexcept {
     for (const char* name : names) {
-        if (const char* value = getenv(name); value != nullptr && value[0] != '\0') {
+        if (const char* value = session.environment.variable(name); value != nullptr && value[0] != '\0') {
             return value;
         }
     }
@@ -77,37 +74,38 @@ void factFrom(SessionState& session, std::string_view key, const char* value) no
 }
 
 void writeLauncher(SessionState& session) noexcept {
-    const char* launcher = getenv("TORCHELASTIC_RUN_ID") != nullptr       ? "torchrun"
-        : getenv("OMPI_COMM_WORLD_RANK") != nullptr                       ? "openmpi"
-        : getenv("SLURM_PROCID") != nullptr                               ? "slurm"
-        : getenv("PMI_RANK") != nullptr || getenv("PMIX_RANK") != nullptr ? "pmi"
-        : getenv("RANK") != nullptr                                       ? "environment"
-                                                                          : nullptr;
+    const auto has = [&](const char* name) noexcept { return session.environment.variable(name) != nullptr; };
+    const char* launcher = has("TORCHELASTIC_RUN_ID") ? "torchrun"
+        : has("OMPI_COMM_WORLD_RANK")                 ? "openmpi"
+        : has("SLURM_PROCID")                         ? "slurm"
+        : has("PMI_RANK") || has("PMIX_RANK")         ? "pmi"
+        : has("RANK")                                 ? "environment"
+                                                      : nullptr;
     factFrom(session, "launcher", launcher);
-    factFrom(
-        session, "rank", firstSet({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}));
-    factFrom(
-        session, "world_size", firstSet({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
+    factFrom(session, "rank",
+        firstSet(session, {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}));
+    factFrom(session, "world_size",
+        firstSet(session, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
     factFrom(session, "local_rank",
-        firstSet({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}));
+        firstSet(session, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}));
     factFrom(session, "job_id",
-        firstSet({"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",
-            "PBS_JOBID", "LSB_JOBID"}));
+        firstSet(session,
+            {"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PBS_JOBID",
+                "LSB_JOBID"}));
 }
 
 void writeEnvironment(SessionState& session) noexcept {
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
+    session.environment.forEach([&](std::string_view text) noexcept {
         const std::size_t equals = text.find('=');
         if (equals == std::string_view::npos || !isRecordedVariable(text.substr(0, equals))) {
-            continue;
+            return;
         }
         const std::string_view name = text.substr(0, equals);
         raw::EnvVar record{};
         record.name = session.strings.string(name);
         record.value = session.strings.string(namesSecret(name) ? kMasked : text.substr(equals + 1));
         session.ring.appendHistory(record);
-    }
+    });
 }
 
 void writeLink(SessionState& session, std::string_view key, const char* link) noexcept {

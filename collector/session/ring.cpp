@@ -65,6 +65,7 @@ bool Ring::open(const Options& options) noexcept {
     m_map = static_cast<char*>(map);
     m_header = reinterpret_cast<raw::RingHeader*>(m_map);
     m_slots = reinterpret_cast<raw::RingSlot*>(m_map + raw::kRingSlotsOffset);
+    m_marks = reinterpret_cast<raw::RingMarks*>(m_map + raw::kRingMarksOffset);
     m_chunks = m_map + raw::kRingHeaderBytes;
     m_chunkCount = static_cast<std::uint32_t>(chunks);
     m_claimed.store(kColdChunks);

@@ -114,6 +114,7 @@ public:
         return m_chunks + static_cast<std::size_t>(index) * raw::kChunkBytes;
     }
     raw::RingHeader& header() noexcept { return *m_header; }
+    raw::RingMarks& marks() noexcept { return *m_marks; }
     /// All slices of this chunk that were handed out are given back.
     bool slicesDone(std::uint32_t index) noexcept;
     /// The contents are in the segment: the chunk is free again.
@@ -174,6 +175,7 @@ private:
     char* m_map = nullptr;
     raw::RingHeader* m_header = nullptr;
     raw::RingSlot* m_slots = nullptr;
+    raw::RingMarks* m_marks = nullptr;
     char* m_chunks = nullptr;
     std::uint32_t m_chunkCount = 0;
     std::atomic<std::uint32_t> m_claimed{0}; ///< chunks that somebody has asked memory for

@@ -77,6 +77,7 @@ void threadEnded(void* value) noexcept {
     session->ring.release(thread->lane);
     thread->lane.busy.store(0, std::memory_order_release);
     threadNow = nullptr;
+    std::atomic_ref(thread->mark->thread).store(0, std::memory_order_relaxed);
     thread->inUse.store(0, std::memory_order_release);
 }
 
@@ -109,6 +110,10 @@ ThreadState* newThreadState(SessionState& session) noexcept {
     }
     auto* thread = new (memory) ThreadState;
     thread->session = &session;
+    const std::uint32_t mark = session.nextMark.fetch_add(1, std::memory_order_relaxed);
+    if (mark < raw::kMarkedThreads) {
+        thread->mark = &session.ring.marks().threads[mark];
+    }
     thread->inUse.store(1, std::memory_order_relaxed);
     ThreadState* head = session.threads.load(std::memory_order_relaxed);
     do {
@@ -124,6 +129,7 @@ ThreadState* registerThread(SessionState& session) noexcept {
     }
     thread->lane.thread = session.nextThread.fetch_add(1, std::memory_order_relaxed);
     thread->tid = ownTid();
+    std::atomic_ref(thread->mark->thread).store(thread->lane.thread, std::memory_order_relaxed);
     threadNow = thread;
     watchThreadEnd(thread);
 
@@ -146,6 +152,7 @@ SessionState* openSession() noexcept {
         return nullptr;
     }
     lastProcessKey.store(session->identity.processKey);
+    session->environment.take();
     const raw::ControlPage* control = mapControlPage(session->identity.spool);
     session->control.store(control, std::memory_order_relaxed);
     if (control != nullptr) {
@@ -190,7 +197,9 @@ SessionState* sessionOrOpen(ProcessPage& page) noexcept {
     const std::uint32_t self = ownTid();
     std::uint32_t opener = 0;
     if (page.opener.compare_exchange_strong(opener, self, std::memory_order_acq_rel)) {
-        SessionState* session = openSession();
+        // Read here only: a thread of ours that waits below may not (see EnvironmentCopy).
+        const char* spool = getenv(raw::kEnvSpool);
+        SessionState* session = spool != nullptr && spool[0] != '\0' ? openSession() : nullptr;
         if (session == nullptr) {
             page.word.store(kWordOff, std::memory_order_release);
             return nullptr;
@@ -230,13 +239,6 @@ ThreadState* enterOnce() noexcept {
     ProcessPage* page = processPage();
     if (page == nullptr) {
         return nullptr;
-    }
-    if (page->word.load(std::memory_order_acquire) == kWordUnknown) {
-        const char* spool = getenv(raw::kEnvSpool);
-        if (spool == nullptr || spool[0] == '\0') {
-            page->word.store(kWordOff, std::memory_order_release);
-            return nullptr;
-        }
     }
     SessionState* session = sessionOrOpen(*page);
     if (session == nullptr || page->word.load(std::memory_order_acquire) < kWordOn) {

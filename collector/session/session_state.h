@@ -4,6 +4,7 @@
 #include "collector/raw/control_page.h"
 #include "collector/raw/records_coverage.h"
 #include "collector/session/capture_machine.h"
+#include "collector/session/environment_copy.h"
 #include "collector/session/event_segments.h"
 #include "collector/session/flat_map.h"
 #include "collector/session/framework_note.h"
@@ -83,6 +84,7 @@ struct SessionState {
         : strings(ring, firstString) { }
 
     Identity identity;
+    EnvironmentCopy environment; ///< for threads of ours, which may not ask getenv()
     Ring ring;
     SegmentWriter segment; ///< the history lane
     EventSegments events;
@@ -132,6 +134,7 @@ struct SessionState {
 
     std::atomic<ThreadState*> threads{nullptr};
     std::atomic<std::uint32_t> nextThread{1};
+    std::atomic<std::uint32_t> nextMark{0};
     std::atomic<std::uint32_t> keeperTid{0}; ///< of the collector's own thread, 0 = it has not begun
     std::atomic<std::uint32_t> introduced{0}; ///< 1: modules and coverage known at the open are recorded
     std::atomic<std::uint32_t> greeted{0}; ///< 1: every source there was at the open knows level and window

@@ -35,6 +35,16 @@ std::int64_t nowNs() noexcept {
     return monotonicNs();
 }
 
+const char* variable(std::string_view name) noexcept {
+    const SessionState* session = currentSession();
+    return session != nullptr ? session->environment.variable(name) : nullptr;
+}
+
+raw::ThreadMark* threadMark() noexcept {
+    const ThreadState* thread = threadNow;
+    return thread != nullptr && thread->session == currentSession() ? thread->mark : nullptr;
+}
+
 std::uint32_t openCaptures() noexcept {
     const SessionState* session = currentSession();
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;

@@ -6,6 +6,7 @@
 #include "collector/raw/records_comm.h"
 #include "collector/raw/records_coverage.h"
 #include "collector/raw/records_memory.h"
+#include "collector/raw/ring_marks.h"
 
 #include <cstdint>
 #include <string_view>
@@ -33,6 +34,13 @@ bool activityWanted() noexcept;
 raw::RecordingLevel level() noexcept;
 /// CLOCK_MONOTONIC.
 std::int64_t nowNs() noexcept;
+/// A variable of the job's environment as it was when the session opened, null before that. For threads of
+/// ours, which may not ask getenv() (EnvironmentCopy says why).
+const char* variable(std::string_view name) noexcept;
+
+/// The calling thread's mark in the ring, valid as long as the thread and never in a forked child; null
+/// before the thread's first record.
+raw::ThreadMark* threadMark() noexcept;
 
 /// Captures now open in this process. Launch callbacks are evidence while it is not 0.
 std::uint32_t openCaptures() noexcept;

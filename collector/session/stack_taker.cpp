@@ -5,11 +5,35 @@
 
 namespace gd::session {
 
+namespace {
+
+/// Says in the ring that a stack is being walked (raw::ThreadMark).
+class StackMark {
+public:
+    explicit StackMark(raw::ThreadMark* mark) noexcept
+        : m_mark(mark) {
+        store(1);
+    }
+    ~StackMark() { store(0); }
+    StackMark(const StackMark&) = delete;
+    StackMark& operator=(const StackMark&) = delete;
+
+private:
+    void store(std::uint32_t value) noexcept {
+        std::atomic_ref(m_mark->takesStack).store(value, std::memory_order_relaxed);
+    }
+
+    raw::ThreadMark* m_mark;
+};
+
+} // namespace
+
 raw::StackRef takeStack(SessionState& session, ThreadState& thread) noexcept {
     const StackWalker* walker = stackWalker();
     if (walker == nullptr) {
         return 0;
     }
+    const StackMark mark(thread.mark);
     constexpr unsigned kDepth = 64;
     std::uint64_t addresses[kDepth];
     raw::PythonFrame python[kDepth];

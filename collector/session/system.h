@@ -30,8 +30,8 @@ private:
 /// writes into whatever has theirs. -1 with errno where there is none.
 int aboveStandardStreams(int fd) noexcept;
 
-/// A detached thread of ours, with every signal blocked (the job's handlers must never run on it). `name` is
-/// at most 15 bytes. False when the kernel refuses one.
+/// A detached thread of ours, with every signal blocked but those of its own faults (the job's other handlers
+/// must never run on it). `name` is at most 15 bytes and lives for ever. False when the kernel refuses one.
 bool startThread(const char* name, void* (*run)(void*), void* argument) noexcept;
 
 /// What errno `number` means, in words.

@@ -43,6 +43,8 @@ struct ThreadState {
     std::atomic<ThreadState*> next{nullptr}; ///< list of all threads
     std::atomic<std::uint32_t> inUse{0};
     std::uint32_t tid = 0;
+    raw::ThreadMark* mark = &unseenMark; ///< in the ring, as long as one is left there
+    raw::ThreadMark unseenMark{};
     std::atomic<raw::StringRef> name{0};
     std::uint16_t captureMode = 0; ///< CaptureMode in force for this thread
     bool followsStream = false; ///< sink::followStream

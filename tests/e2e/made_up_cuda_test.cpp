@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <map>
 #include <sstream>
 
 using namespace gd::test;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
@@ -83,6 +86,20 @@ TEST_F(MadeUpCuda, CuptiIsNotFlushedBeforeTheFirstLaunch) {
         const ProgramEnd end = record({GD_MADE_UP_JOB, "launches-late"}, level);
         EXPECT_THAT(end.out, HasSubstr("0 flushes before the first launch\n")) << level;
         EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), "20") << "but after it";
+    }
+}
+
+// Switched on by another thread a little later, a kind may come into the middle of a call.
+TEST_F(MadeUpCuda, KindsAreOnBeforeTheJobsFirstCall) {
+    for (const auto& [options, kinds] :
+        std::map<std::vector<std::string>, std::string>{{{"--level", "light"}, "1"},
+            {{"--level", "standard"}, "6"}, {{"--level", "light", "--delay", "1h"}, "0"}}) {
+        std::vector<std::string> command = graphdoctor({"run", "--force", "-o", shop.file("x.gdt")});
+        command.insert(command.end(), options.begin(), options.end());
+        command.insert(command.end(), {"--", GD_MADE_UP_JOB, "tells-kinds"});
+        const ProgramEnd end = shop.run(command);
+        EXPECT_THAT(end.out, HasSubstr(kinds + " kinds on before the first call\n")) << options[1];
+        EXPECT_EQ(value("SELECT count(*) FROM replay WHERE start_ns IS NOT NULL"), kinds == "0" ? "0" : "20");
     }
 }
 
@@ -203,6 +220,20 @@ TEST_F(MadeUpCuda, ARunAtLevelFullMakesItsExecutablesWithoutGraphTracing) {
             << options.back();
         EXPECT_FALSE(hasIssue("graph_trace_blocked"));
     }
+}
+
+// It leaves no stack: the trace says at least whether the collector was at work.
+TEST_F(MadeUpCuda, AFaultIsToldFromOneInsideTheCollector) {
+    const std::string detail = "SELECT detail FROM trace_issue WHERE code = 'ended_by_fault'";
+    shop.variables["GD_CUPTI_FAULTS"] = "cuptiGetGraphExecId"; // of a resource callback
+    EXPECT_EQ(record({GD_MADE_UP_JOB, "at-once"}).status, 128 + SIGSEGV);
+    EXPECT_THAT(value(detail), HasSubstr("of the job, in resource callback"));
+    shop.variables.erase("GD_CUPTI_FAULTS");
+    EXPECT_EQ(record({GD_MADE_UP_JOB, "faults"}).status, 128 + SIGSEGV);
+    EXPECT_THAT(
+        value(detail), AllOf(HasSubstr("signal 11 ended the process while"), Not(HasSubstr("of the job"))));
+    expectUnharmed(record());
+    EXPECT_FALSE(hasIssue("ended_by_fault"));
 }
 
 TEST_F(MadeUpCuda, DropsAreCounted) {

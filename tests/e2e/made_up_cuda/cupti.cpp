@@ -3,6 +3,7 @@
 #include "tests/e2e/made_up_cuda/cupti.h"
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,6 +49,10 @@ CUptiResult answer(const char* function) {
     if (state().ended) {
         std::fprintf(stderr, "%s: called after the end of CUPTI\n", function);
         std::abort();
+    }
+    if (const char* faulty = std::getenv("GD_CUPTI_FAULTS");
+        faulty != nullptr && std::strcmp(faulty, function) == 0) {
+        std::raise(SIGSEGV);
     }
     const char* wanted = std::getenv("GD_CUPTI_FAILS");
     const std::size_t length = std::strlen(function);

@@ -3,12 +3,13 @@
 // did, the same with a collector and without.
 //
 //     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once |
-//     allocates | launches-late | records-first | off-first]
+//     allocates | launches-late | records-first | off-first | tells-kinds | faults]
 #include "collector/api/graphdoctor_runtime.h"
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -119,7 +120,7 @@ void work(const Cupti& cupti, const std::string& mode) {
     };
     if (mode == "records-first") {
         awaitKinds();
-    } else if (mode != "at-once" && mode != "off-first") {
+    } else if (mode != "at-once" && mode != "off-first" && mode != "tells-kinds") {
         awaitActivity(cupti);
     }
     CUdeviceptr memory = 0x7000;
@@ -178,6 +179,9 @@ int main(int argc, char** argv) {
         initializeAgain(library);
     }
     const Cupti cupti;
+    if (mode == "tells-kinds") {
+        std::printf("%u kinds on before the first call\n", cupti.kinds != nullptr ? cupti.kinds() : 0);
+    }
     work(cupti, mode);
     if (mode == "remove-spool") {
         if (const char* spool = std::getenv("GRAPHDOCTOR_SPOOL")) {
@@ -186,11 +190,14 @@ int main(int argc, char** argv) {
         }
         work(cupti, mode);
     }
-    if (mode != "remove-spool" && mode != "at-once" && mode != "off-first") {
+    if (mode != "remove-spool" && mode != "at-once" && mode != "off-first" && mode != "tells-kinds") {
         awaitFlush(cupti);
     }
     for (int i = 0; mode == "linger" && i < 300; ++i) {
         aMillisecond();
+    }
+    if (mode == "faults") {
+        std::raise(SIGSEGV);
     }
     std::printf("%d replays\n", kReplays);
     return 7;
