@@ -35,6 +35,11 @@ std::int64_t nowNs() noexcept {
     return monotonicNs();
 }
 
+bool deviceFailed() noexcept {
+    const SessionState* session = currentSession();
+    return session != nullptr && session->stickyErrors.load(std::memory_order_relaxed) != 0;
+}
+
 std::uint32_t openCaptures() noexcept {
     const SessionState* session = currentSession();
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;
