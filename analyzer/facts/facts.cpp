@@ -3,6 +3,7 @@
 
 #include "analyzer/facts/capture_risk.h"
 #include "analyzer/facts/comm_cost.h"
+#include "analyzer/facts/device_fault.h"
 #include "analyzer/facts/frozen_shape.h"
 #include "analyzer/facts/job_words.h"
 #include "analyzer/facts/node_place.h"
@@ -75,6 +76,7 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildRingPeers(context));
     GD_TRY(buildCommCost(context));
     GD_TRY(buildStall(context));
+    GD_TRY(buildDeviceFault(context));
     return buildVitalSigns(context);
 }
 
