@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/facts/capture_fails.h"
 
+#include "analyzer/facts/sticky_error.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -11,13 +13,16 @@ constexpr std::int64_t kOutOfMemory = 2;
 constexpr std::int64_t kNotReady = 600;
 constexpr std::int64_t kPeerAccessAlreadyEnabled = 704;
 constexpr std::int64_t kIllegalState = 401;
+constexpr std::int64_t kUnknown = 999;
 
 bool isCaptureCode(std::int64_t result) {
     return (result >= 900 && result <= 908) || result == kIllegalState;
 }
 
+// Not that the device failed: that every call returns, whatever captures are open.
 bool isFailure(const CaptureFail& fail) {
-    return !fail.isEnd() && fail.result != kNotReady && fail.result != kPeerAccessAlreadyEnabled;
+    const bool ofDevice = fail.result != kUnknown && isStickyError(static_cast<std::int32_t>(fail.result));
+    return !fail.isEnd() && fail.result != kNotReady && fail.result != kPeerAccessAlreadyEnabled && !ofDevice;
 }
 
 constexpr std::int64_t kInvalidValue = 1;

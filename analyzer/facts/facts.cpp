@@ -3,6 +3,7 @@
 
 #include "analyzer/facts/capture_risk.h"
 #include "analyzer/facts/comm_cost.h"
+#include "analyzer/facts/device_fault.h"
 #include "analyzer/facts/frozen_shape.h"
 #include "analyzer/facts/graph_payoff.h"
 #include "analyzer/facts/job_words.h"
@@ -77,6 +78,7 @@ Result<void> buildAll(FactContext& context) {
     GD_TRY(buildCommCost(context));
     GD_TRY(buildStall(context));
     GD_TRY(buildGraphPayoff(context));
+    GD_TRY(buildDeviceFault(context));
     return buildVitalSigns(context);
 }
 

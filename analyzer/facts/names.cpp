@@ -58,6 +58,13 @@ bool isOptimizerKernel(std::string_view kernelName) {
     return containsAny(kernelName, kParts) || hasWord(kernelName, kWords);
 }
 
+bool readsWhereDataSay(std::string_view kernelName) {
+    static constexpr std::array<std::string_view, 7> kParts{
+        "index", "gather", "scatter", "embed", "nll_loss", "multinomial", "lookup"};
+    // Of a template's arguments, type names such as "TrivialOffsetCalculator<1, IndexType>" say nothing.
+    return containsAny(kernelName.substr(0, kernelName.find('<')), kParts);
+}
+
 bool isExclusionRange(std::string_view rangeName) {
     static constexpr std::array<std::string_view, 12> kWords{"checkpoint", "checkpointing", "ckpt", "save",
         "eval", "evaluate", "evaluation", "valid", "validate", "validation", "log", "logging"};

@@ -11,6 +11,8 @@ namespace gd::facts {
 bool isCommKernel(std::string_view kernelName);
 // Updates parameters: the last kernels of a training step.
 bool isOptimizerKernel(std::string_view kernelName);
+// Data decide where such a kernel reads or writes: gathers, scatters, look-ups by index.
+bool readsWhereDataSay(std::string_view kernelName);
 // A range during which a step may be slow for a good reason: checkpoint, evaluation, logging.
 bool isExclusionRange(std::string_view rangeName);
 // A range in which the thread waits for or prepares input.

@@ -59,6 +59,25 @@ bool sameFunction(const Frame& a, const Frame& b) {
         : a.function == b.function && a.module == b.module && a.file == b.file;
 }
 
+// Without parameters and anonymous namespaces: "serve::answer" of "serve::(anonymous
+// namespace)::answer(Service&)".
+std::string shortFunction(std::string name) {
+    constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+    for (std::size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous, at))
+        name.erase(at, kAnonymous.size());
+    int depth = 0; // of a template's arguments
+    for (std::size_t i = 1; i < name.size(); ++i) {
+        depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
+        const bool isCall
+            = name[i] == '(' && name.compare(i, 2, "()") == 0 && name.substr(0, i).ends_with("operator");
+        if (isCall)
+            ++i;
+        else if (name[i] == '(' && depth == 0)
+            return name.substr(0, i);
+    }
+    return name;
+}
+
 bool sameCall(const Frame& a, const Frame& b) {
     return sameFunction(a, b) && a.address == b.address && a.line == b.line;
 }
@@ -106,6 +125,15 @@ Result<const Stack*> StackReader::read(std::int64_t stackId) {
     }
     m_select.reset();
     return &entry->second;
+}
+
+Result<std::optional<std::string>> StackReader::jobPlace(std::int64_t stackId) {
+    GD_TRY_ASSIGN(const Stack* stack, read(stackId));
+    const Frame* frame = userFrame(*stack);
+    if (frame == nullptr || frame->file.empty())
+        return std::optional<std::string>();
+    return std::optional(
+        fmt::format("{}:{} in {}", frame->file, frame->line, shortFunction(frame->function)));
 }
 
 const Frame* userFrame(const Stack& stack) {

@@ -32,6 +32,8 @@ public:
     static Result<StackReader> open(Db& db);
     // Id 0 and unknown ids give an empty stack.
     Result<const Stack*> read(std::int64_t stackId);
+    // "file:line in function" of the job's code; nullopt when the stack does not tell.
+    Result<std::optional<std::string>> jobPlace(std::int64_t stackId);
 
 private:
     explicit StackReader(Statement select)

@@ -293,15 +293,6 @@ private:
     std::unordered_map<std::int64_t, std::int64_t> m_nodesChangedNs; // by exec
 };
 
-// "file:line in function" of the job's code, NULL when the stack does not tell.
-Result<std::optional<std::string>> placeOf(StackReader& stacks, std::int64_t stackId) {
-    GD_TRY_ASSIGN(const Stack* stack, stacks.read(stackId));
-    const Frame* frame = userFrame(*stack);
-    if (frame == nullptr || frame->file.empty())
-        return std::optional<std::string>();
-    return std::optional(fmt::format("{}:{} in {}", frame->file, frame->line, frame->function));
-}
-
 Result<void> write(Statement& insert, FactContext& context, const ProcessData& process, const Stale& stale,
     std::string_view confidence, NodePlaces& places) {
     const Node* node = process.node(stale.pointer->nodeId);
@@ -313,9 +304,9 @@ Result<void> write(Statement& insert, FactContext& context, const ProcessData& p
     if (node != nullptr) {
         GD_TRY_ASSIGN(nodeStack, places.of(*node));
     }
-    GD_TRY_ASSIGN(const auto allocPlace, placeOf(context.stacks, allocation.stackId));
+    GD_TRY_ASSIGN(const auto allocPlace, context.stacks.jobPlace(allocation.stackId));
     GD_TRY_ASSIGN(
-        const auto ownerPlace, placeOf(context.stacks, stale.owner == nullptr ? 0 : stale.owner->stackId));
+        const auto ownerPlace, context.stacks.jobPlace(stale.owner == nullptr ? 0 : stale.owner->stackId));
     return insert.runWith(process.processId, stale.exec->execId, orNull(stale.exec->graphId),
         process.graphName(graph, stale.exec->execId), stale.pointer->nodeId,
         node == nullptr          ? "node"

@@ -2,6 +2,7 @@
 #include "analyzer/facts/unordered_copy.h"
 
 #include "analyzer/facts/graph_access.h"
+#include "analyzer/facts/stream_kinds.h"
 #include "analyzer/facts/stream_order.h"
 
 #include <algorithm>
@@ -67,44 +68,9 @@ struct Found {
     std::int64_t stackId = 0; // of a copy
 };
 
-// Which streams the legacy stream orders.
-class Streams {
-public:
-    static Result<Streams> read(Db& db, std::int64_t processId) {
-        GD_TRY_ASSIGN(auto select,
-            db.prepare("SELECT stream_id, COALESCE(non_blocking, 0), context_id IS NULL FROM stream WHERE "
-                       "process_id = ?"));
-        select.bind(1, processId);
-        Streams streams;
-        while (true) {
-            GD_TRY_ASSIGN(const bool more, select.step());
-            if (!more)
-                return streams;
-            streams.m_kinds[select.int64(0)] = {select.int64(1) != 0, select.int64(2) != 0};
-        }
-    }
-    // One of them is the legacy stream, or may be, and the other waits for it.
-    bool areOrdered(std::int64_t a, std::int64_t b) const {
-        const Kind one = kindOf(a);
-        const Kind other = kindOf(b);
-        return (one.isDefault && !other.isNonBlocking) || (other.isDefault && !one.isNonBlocking);
-    }
-
-private:
-    struct Kind {
-        bool isNonBlocking = false;
-        bool isDefault = true;
-    };
-    Kind kindOf(std::int64_t stream) const {
-        const auto found = m_kinds.find(stream);
-        return found == m_kinds.end() ? Kind{} : found->second;
-    }
-    std::unordered_map<std::int64_t, Kind> m_kinds;
-};
-
 class Finder {
 public:
-    Finder(const ProcessData& process, const Streams& streams)
+    Finder(const ProcessData& process, const StreamKinds& streams)
         : m_process(process)
         , m_streams(streams) { }
 
@@ -252,7 +218,7 @@ private:
     }
 
     const ProcessData& m_process;
-    const Streams& m_streams;
+    const StreamKinds& m_streams;
     std::optional<StreamOrder> m_order; // made when the first two overlap
     std::map<std::int64_t, User> m_users;
     std::vector<Copy> m_copies; // by call
@@ -303,7 +269,7 @@ bool hasWaits(const ProcessData& process, const NestedGraph& graph) {
 Result<void> writeProcess(FactContext& context, const ProcessData& process, Statement& insert) {
     if (process.replays.empty())
         return {};
-    GD_TRY_ASSIGN(const Streams streams, Streams::read(context.db, process.processId));
+    GD_TRY_ASSIGN(const StreamKinds streams, StreamKinds::read(context.db, process.processId));
     Finder finder(process, streams);
     if (!finder.hasCandidates())
         return {};

@@ -643,6 +643,48 @@ CREATE TABLE stall (
   known INTEGER NOT NULL -- 0: ends of replays were not recorded
 ) STRICT;
 
+-- The first error of a process that its device does not recover from (an illegal access, an assertion in a kernel, ...),
+-- and the launches of graphs that nothing shows to have ended by then. One row per process that had such an error.
+CREATE TABLE device_fault (
+  process_id INTEGER NOT NULL, -- process
+  device_id INTEGER, -- of the failing call
+  result INTEGER NOT NULL, -- CUresult number
+  api TEXT NOT NULL, -- first recorded call that returned it: where the error was seen, not where it comes from
+  start_ns INTEGER NOT NULL, -- that call
+  end_ns INTEGER NOT NULL, -- and its return
+  thread_id INTEGER, -- and its thread
+  thread_name TEXT, -- the thread's name, NULL unknown
+  stack_id INTEGER, -- and where it was made
+  place TEXT, -- file:line in function of that, NULL unknown
+  failed_calls INTEGER NOT NULL, -- calls that returned it from then on
+  recovered INTEGER NOT NULL, -- 1: the device worked again afterwards, so the job had reset it
+  launches INTEGER NOT NULL, -- of graphs, by then, all executables
+  measured INTEGER NOT NULL, -- of these, with device times
+  in_flight INTEGER NOT NULL, -- of these, launches that nothing shows to have ended
+  execs INTEGER NOT NULL, -- executables among these
+  have_times INTEGER NOT NULL, -- 1: all of them have device times
+  eager_kernels INTEGER, -- kernels outside graphs that ended after the first replay; NULL: 0, but not all that time was recorded, or the device's records of it were lost
+  exec_id INTEGER, -- the executable in flight to look at first: one with a stale pointer, else the one launched first; NULL: none was
+  graph_name TEXT, -- name for people
+  graph_signature INTEGER, -- of its graph
+  first_launch INTEGER, -- its first launch in flight, counted from 1
+  last_launch INTEGER, -- its last one
+  launch_ns INTEGER, -- when the last one was called for
+  launch_place TEXT, -- file:line in function of it, or of another launch of the executable
+  capture_place TEXT, -- the same of the capture
+  others TEXT, -- the other executables in flight, for people
+  how TEXT, -- what makes nodes suspects: 'stale' | 'running' | 'descriptor' | 'index' | 'any'
+  suspects INTEGER, -- nodes
+  kernels INTEGER, -- kernels of the graph
+  suspect1 TEXT, -- kernel name or node type of the first; NULL: no kernel is known
+  suspect2 TEXT, -- of the next with another name
+  suspect3 TEXT, -- and another
+  work_stack_id INTEGER, -- where the only suspect was captured, else where the executable is launched, captured, made
+  step INTEGER, -- step of the last launch
+  first_process_id INTEGER, -- a process of the same communicator that failed before, NULL: this was the first, or clocks do not tell
+  after_ns INTEGER -- how long before
+) STRICT;
+
 -- Rings of sends and receives that eager calls turned round while the captured ones keep their direction.
 CREATE TABLE ring_peers (
   process_id INTEGER NOT NULL, -- process

@@ -32,7 +32,7 @@ void Activity::launching(ThreadCalls& calls, const CallArguments& arguments, CUc
 
 void Activity::callEnded(bool launch, CUcontext current) noexcept {
     if (!m_seeksIdle.load(std::memory_order_acquire) || !m_started.load(std::memory_order_acquire)
-        || m_ended.load(std::memory_order_acquire)) {
+        || m_ended.load(std::memory_order_acquire) || sink::deviceFailed()) {
         return;
     }
     if (!launch) {

@@ -49,7 +49,8 @@ void MemorySampler::afterCall(
     const DriverApi& driver = driverApi();
     const bool exhausted = result == CUDA_ERROR_OUT_OF_MEMORY;
     if (!inContext || driver.memGetInfo == nullptr || device >= kMaxDevices || !changesMemory(call.api)
-        || (result != CUDA_SUCCESS && !exhausted) || sink::openCaptures() != 0 || !sink::enabled()) {
+        || (result != CUDA_SUCCESS && !exhausted) || sink::openCaptures() != 0 || !sink::enabled()
+        || sink::deviceFailed()) {
         return;
     }
     const std::int64_t nowNs = sink::nowNs();
@@ -89,7 +90,8 @@ CUmemoryPool MemorySampler::currentPool(std::uint32_t device) noexcept {
     }
     CUmemoryPool pool = m_currentPools[device].load(std::memory_order_relaxed);
     const DriverApi& driver = driverApi();
-    if (pool != nullptr || driver.deviceGet == nullptr || driver.deviceGetMemPool == nullptr) {
+    if (pool != nullptr || driver.deviceGet == nullptr || driver.deviceGetMemPool == nullptr
+        || sink::deviceFailed()) {
         return pool;
     }
     const RelaxedMode relaxed;
@@ -109,7 +111,8 @@ void MemorySampler::currentPoolsChanged() noexcept {
 
 void MemorySampler::afterUse(MemoryObjects& objects, CUmemoryPool pool, std::uint32_t device) noexcept {
     const DriverApi& driver = driverApi();
-    if (pool == nullptr || driver.memPoolGetAttribute == nullptr || sink::openCaptures() != 0) {
+    if (pool == nullptr || driver.memPoolGetAttribute == nullptr || sink::openCaptures() != 0
+        || sink::deviceFailed()) {
         return;
     }
     sink::PoolState state;

@@ -96,7 +96,7 @@ void ReplayStreams::streamEnds(CUstream stream, CUcontext current) noexcept {
             m_entries, m_entries + m_count, [&](const Entry& e) { return e.stream == stream; });
         found = entry != end ? *entry : Entry{};
     }
-    if (found.stream != nullptr) {
+    if (found.stream != nullptr && !session::sink::deviceFailed()) {
         const AsksFreely asks;
         if (session::sink::openCaptures() != 0 || !isIdle(found, current)) {
             m_busyUntilNs.store(session::sink::nowNs() + kStreamEndsNs, std::memory_order_relaxed);
@@ -140,7 +140,8 @@ bool ReplayStreams::isIdle(const Entry& entry, CUcontext current) noexcept {
 
 bool ReplayStreams::isIdle(CUcontext current) noexcept {
     const std::lock_guard looking(m_looking);
-    if (session::sink::nowNs() < m_busyUntilNs.load(std::memory_order_relaxed)) {
+    if (session::sink::nowNs() < m_busyUntilNs.load(std::memory_order_relaxed)
+        || session::sink::deviceFailed()) {
         return false;
     }
     Entry entries[kMost];

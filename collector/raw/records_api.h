@@ -63,7 +63,8 @@ struct ApiEnter {
 static_assert(sizeof(ApiEnter) <= 64 && Record<ApiEnter>);
 
 /// One finished call. Event lane, thread = the chunk's thread. A call that returned an error other than "not
-/// ready" goes to the history lane instead, with its thread set, so that no ring of events can lose it.
+/// ready" goes to the history lane instead, with its thread set, so that no ring of events can lose it; of
+/// errors that every later call returns, too, the first 64 of a process do.
 struct ApiCall {
     static constexpr RecordKind kKind = RecordKind::ApiCall;
     RecordHeader header;

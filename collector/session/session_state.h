@@ -130,6 +130,7 @@ struct SessionState {
     RateLimit queries{200};
     std::atomic<std::uint64_t> queriesLeftOut{0};
     std::atomic<std::uint64_t> stacksLeftOut{0};
+    std::atomic<std::uint32_t> stickyErrors{0}; ///< calls that returned an error which stays
     std::atomic<std::uint8_t> stackSites[4096] = {}; ///< call sites that have had a stack
 
     std::atomic<ThreadState*> threads{nullptr};

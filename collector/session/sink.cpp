@@ -45,6 +45,11 @@ raw::ThreadMark* threadMark() noexcept {
     return thread != nullptr && thread->session == currentSession() ? thread->mark : nullptr;
 }
 
+bool deviceFailed() noexcept {
+    const SessionState* session = currentSession();
+    return session != nullptr && session->stickyErrors.load(std::memory_order_relaxed) != 0;
+}
+
 std::uint32_t openCaptures() noexcept {
     const SessionState* session = currentSession();
     return session != nullptr ? session->openCaptures.load(std::memory_order_relaxed) : 0;

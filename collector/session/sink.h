@@ -42,6 +42,8 @@ const char* variable(std::string_view name) noexcept;
 /// before the thread's first record.
 raw::ThreadMark* threadMark() noexcept;
 
+/// Work on a device failed in a way that its context does not survive: the driver is asked for nothing more.
+bool deviceFailed() noexcept;
 /// Captures now open in this process. Launch callbacks are evidence while it is not 0.
 std::uint32_t openCaptures() noexcept;
 /// What happens from now on is not seen: an open capture may end, so it must not look as if it never did.

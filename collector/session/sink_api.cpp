@@ -10,6 +10,29 @@ namespace gd::session::sink {
 namespace {
 
 constexpr std::int32_t kNotReady = 600;
+/// The first calls with an error that stays are the ones to ask about, and a job that tries again and again
+/// must not fill the history with it.
+constexpr std::uint32_t kStickyKept = 64;
+
+/// Work on the device failed and its context with it: every later call of the process returns that, too.
+/// Source: cuda.h of CUDA 13.0, errors that leave "the process in an inconsistent state".
+bool isSticky(std::int32_t result) noexcept {
+    switch (result) {
+    case 700: // illegal address
+    case 702: // launch timeout
+    case 710: // assert
+    case 714: // hardware stack error
+    case 715: // illegal instruction
+    case 716: // misaligned address
+    case 717: // invalid address space
+    case 718: // invalid program counter
+    case 719: // launch failed
+    case 721: // tensor memory leak
+        return true;
+    default:
+        return false;
+    }
+}
 
 std::uint64_t objectOf(const gd_rt_api& call) noexcept {
     switch (apiClass(call.api)) {
@@ -196,8 +219,9 @@ bool isFirstNodeChange(SessionState& session, const gd_rt_api& call) noexcept {
     return isFirst;
 }
 
+/// `isOneOfMany`: an error that many calls before have returned, which may be lost to newer events.
 void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call, const OpenCall& enter,
-    std::int64_t endNs, std::int32_t result) noexcept {
+    std::int64_t endNs, std::int32_t result, bool isOneOfMany) noexcept {
     raw::ApiCall record{};
     record.startNs = enter.startNs;
     record.endNs = endNs;
@@ -209,7 +233,7 @@ void writeCall(SessionState& session, ThreadState& thread, const gd_rt_api& call
     record.result = static_cast<std::int16_t>(result);
     record.api = static_cast<std::uint16_t>(call.api);
     record.device = static_cast<std::uint8_t>(call.device);
-    const bool failed = result != 0 && result != kNotReady;
+    const bool failed = result != 0 && result != kNotReady && !isOneOfMany;
     if (failed || (result == 0 && isFirstNodeChange(session, call))) {
         raw::setThread(record, thread.lane.thread);
         session.ring.appendHistory(record);
@@ -296,7 +320,9 @@ void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
     const bool joins = capturing && call.api == GD_API_STREAM_WAIT_EVENT;
     const bool leaks = capturing && leavesCapture(session, call)
         && wantsBlockingStack(session, static_cast<std::uint16_t>(call.api), enter.startNs);
-    if (!enter.stackTried && (failed || joins || leaks)) {
+    const bool isOneOfMany
+        = isSticky(result) && session.stickyErrors.fetch_add(1, std::memory_order_relaxed) >= kStickyKept;
+    if (!enter.stackTried && ((failed && !isOneOfMany) || joins || leaks)) {
         enter.stack = takeStack(session, thread);
     }
     if (capturing || concernsCaptures(call)) {
@@ -313,7 +339,7 @@ void apiExit(const gd_rt_api& call, std::int32_t result) noexcept {
         session.queriesLeftOut.fetch_add(1, std::memory_order_relaxed);
         return;
     }
-    writeCall(session, thread, call, enter, endNs, result);
+    writeCall(session, thread, call, enter, endNs, result, isOneOfMany);
 }
 
 void followStream() noexcept {

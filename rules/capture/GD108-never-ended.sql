@@ -35,9 +35,12 @@ SELECT c.process_id, c.start_ns, c.end_ns, c.step,
   c.later_failures + (c.fail_api IS NOT NULL) AS ev3_value,
   'first failing result' AS ev4_label, c.fail_result_name AS ev4_value
 FROM capture_outcome AS c
-WHERE c.end_result IN (903, 908)
+WHERE (c.end_result IN (903, 908)
   OR (c.state = 'not_ended' AND (c.fail_api IS NOT NULL OR c.left_scope
-    OR c.process_closed OR c.open_ns > c.hang_after_ns))
+    OR c.process_closed OR c.open_ns > c.hang_after_ns)))
+  -- After an error of the device no call works, an end of a capture included.
+  AND NOT EXISTS (SELECT * FROM device_fault AS f
+    WHERE f.process_id = c.process_id AND f.start_ns >= c.start_ns)
 ORDER BY c.process_id, c.capture_id;
 -- test: fires when later calls fail
 INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, fail_api,
@@ -74,3 +77,9 @@ VALUES (1, 1, 1, 'ended_ok', 0, 500, 100, 1, NULL),
   (1, 4, 4, 'ended_error', 907, 5, 100, 1, NULL),
   (1, 5, 5, 'ended_error', 909, 5, 100, 1, NULL);
 -- expect: none
+-- test: quiet when the device failed meanwhile, but not for the fault of another process, or of one before
+INSERT INTO capture_outcome (process_id, capture_id, root_capture_id, stream_id, state, start_ns, process_closed)
+VALUES (1, 1, 1, 7, 'not_ended', 100, 1), (2, 2, 2, 8, 'not_ended', 100, 1), (3, 3, 3, 9, 'not_ended', 100, 1);
+INSERT INTO device_fault (process_id, result, start_ns) VALUES (1, 700, 100), (2, 700, 99);
+-- expect: the capture of stream 8 was never ended
+-- expect: the capture of stream 9 was never ended

@@ -45,6 +45,12 @@ SELECT c.process_id, c.destroy_start_ns AS start_ns,
       AND e.name = 'TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC') AS ev7_value
 FROM comm_lifetime AS c
 WHERE c.known AND c.first_abort AND (c.live_execs OR c.open_captures)
+  -- A device that failed in a replay is the reason to abort (GD210).
+  AND NOT EXISTS (SELECT * FROM device_fault AS f
+    WHERE f.exec_id IS NOT NULL AND NOT f.have_times AND NOT f.recovered
+      AND f.start_ns <= c.destroy_start_ns
+      AND EXISTS (SELECT * FROM nccl_comm AS m
+        WHERE m.process_id = f.process_id AND m.comm_hash = c.comm_hash))
 ORDER BY c.process_id, c.comm_hash;
 -- test: fires for graphs that are alive and for a capture that is open, with what failed then
 INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, destroy_end_ns, aborted, first_abort,
@@ -67,3 +73,22 @@ VALUES (1, 171, 4, 0, 100, 1, 0, 2, 1, 1),
   (3, 171, 4, 0, 100, 1, 1, 0, 0, 1),
   (4, 171, 4, 0, 100, 1, 1, 2, 1, 0);
 -- expect: none
+-- test: quiet after a rank's device failed in a replay
+INSERT INTO comm_lifetime (process_id, comm_hash, destroy_start_ns, aborted, first_abort, live_execs)
+VALUES (1, 171, 100, 1, 1, 2);
+INSERT INTO nccl_comm (process_id, comm_hash) VALUES (2, 171);
+INSERT INTO device_fault (process_id, result, exec_id, start_ns) VALUES (2, 700, 5, 100);
+-- expect: none
+-- test: errors of other communicators, later ones, and those that no replay is suspected of are no reason
+INSERT INTO comm_lifetime (process_id, comm_hash, nranks, destroy_start_ns, aborted, first_abort, live_execs)
+VALUES (1, 171, 1, 100, 1, 1, 1), (1, 172, 2, 100, 1, 1, 1), (1, 173, 3, 100, 1, 1, 1), (1, 174, 4, 100, 1, 1, 1),
+  (1, 175, 5, 100, 1, 1, 1);
+INSERT INTO nccl_comm (process_id, comm_hash) VALUES (2, 170), (3, 172), (4, 173), (5, 174), (6, 175);
+INSERT INTO device_fault (process_id, result, exec_id, start_ns, have_times, recovered)
+VALUES (2, 700, 5, 99, 0, 0), (3, 700, 5, 101, 0, 0), (4, 700, NULL, 99, 0, 0), (5, 700, 5, 99, 1, 0),
+  (6, 700, 5, 99, 0, 1);
+-- expect: communicator of 1 rank: rank 0 aborted it while 1 executable with its calls was alive; no later call of this rank failed
+-- expect: communicator of 2 ranks: rank 0 aborted it while 1 executable with its calls was alive; no later call of this rank failed
+-- expect: communicator of 3 ranks: rank 0 aborted it while 1 executable with its calls was alive; no later call of this rank failed
+-- expect: communicator of 4 ranks: rank 0 aborted it while 1 executable with its calls was alive; no later call of this rank failed
+-- expect: communicator of 5 ranks: rank 0 aborted it while 1 executable with its calls was alive; no later call of this rank failed

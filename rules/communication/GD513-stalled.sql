@@ -41,6 +41,12 @@ WHERE s.known
     WHERE COALESCE(c.comm_hash = s.comm_hash, TRUE) AND c.aborted)
   AND NOT EXISTS (SELECT * FROM rank_divergence AS d
     WHERE COALESCE(d.comm_hash = s.comm_hash, TRUE) AND d.known AND d.what <> 'none')
+  -- Who waits for a rank whose device failed in a replay is its victim (GD210).
+  AND NOT EXISTS (SELECT * FROM device_fault AS f
+    WHERE f.exec_id IS NOT NULL AND NOT f.have_times AND NOT f.recovered
+      AND f.start_ns <= s.end_ns
+      AND (f.process_id = s.process_id OR EXISTS (SELECT * FROM nccl_comm AS m
+        WHERE m.process_id = f.process_id AND m.comm_hash = s.comm_hash)))
 ORDER BY s.process_id, s.start_ns;
 -- test: fires for sends that wait for each other, with what the others do
 INSERT INTO stall (process_id, kind, name, comm_hash, nranks, rank, peer, outcome, error, start_ns, end_ns, others, cycle, stack_id)
@@ -77,3 +83,26 @@ INSERT INTO comm_lifetime (process_id, comm_hash, aborted) VALUES (2, 171, 0);
 INSERT INTO rank_divergence (process_id, comm_hash, what, known) VALUES (2, 171, 'none', 1), (2, 172, 'bytes', 0);
 -- expect: AllReduce could not complete and ended with an error after 0.000 s; what the other ranks did is not in this trace
 -- expect: AllGather could not complete and ended with an error after 0.000 s; what the other ranks did is not in this trace
+-- test: quiet for the victims of a rank whose device failed in a replay, and in that rank's own process
+INSERT INTO stall (process_id, kind, name, comm_hash, outcome, end_ns)
+VALUES (1, 'comm', 'AllReduce', 171, 'never', 9000),
+  (2, 'replay', 'cycle', NULL, 'never', 9000);
+INSERT INTO nccl_comm (process_id, comm_hash) VALUES (1, 171), (2, 171);
+INSERT INTO device_fault (process_id, result, exec_id, start_ns) VALUES (2, 700, 5, 9000);
+-- expect: none
+-- test: errors of other communicators, later ones, and those that no replay is suspected of are no cause
+INSERT INTO stall (process_id, kind, name, comm_hash, outcome, end_ns)
+VALUES (1, 'comm', 'AllReduce', 171, 'never', 9000),
+  (1, 'comm', 'AllGather', 172, 'never', 9000),
+  (1, 'comm', 'Broadcast', 173, 'never', 9000),
+  (1, 'comm', 'Reduce', 174, 'never', 9000),
+  (1, 'comm', 'ReduceScatter', 175, 'never', 9000);
+INSERT INTO nccl_comm (process_id, comm_hash) VALUES (2, 170), (3, 172), (4, 173), (5, 174), (6, 175);
+INSERT INTO device_fault (process_id, result, exec_id, start_ns, have_times, recovered)
+VALUES (2, 700, 5, 100, 0, 0), (3, 700, 5, 9001, 0, 0), (4, 700, NULL, 100, 0, 0), (5, 700, 5, 100, 1, 0),
+  (6, 700, 5, 100, 0, 1);
+-- expect: AllReduce was not over after 0.0 s, when the process ended; what the other ranks did is not in this trace
+-- expect: AllGather was not over after 0.0 s, when the process ended; what the other ranks did is not in this trace
+-- expect: Broadcast was not over after 0.0 s, when the process ended; what the other ranks did is not in this trace
+-- expect: Reduce was not over after 0.0 s, when the process ended; what the other ranks did is not in this trace
+-- expect: ReduceScatter was not over after 0.0 s, when the process ended; what the other ranks did is not in this trace
