@@ -3,12 +3,11 @@
 #include "collector/session/session.h"
 #include "tests/unit/session/session_test_support.h"
 
-#include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
+#include <string>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -42,17 +41,6 @@ private:
     std::size_t m_bytes = 0;
 };
 
-bool hasThread(const std::string& name) {
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::ifstream file(task.path() / "comm");
-        std::string text;
-        if (std::getline(file, text) && text == name) {
-            return true;
-        }
-    }
-    return false;
-}
-
 } // namespace
 
 // setenv() moves the table and frees the old one, whoever reads it just then.
@@ -71,7 +59,7 @@ TEST(Environment, TheJobMayChangeItWhileTheSessionOpens) {
         }
         environ = table->entries();
         std::thread changing([&] {
-            while (!hasThread("gd-keeper")) { }
+            while (currentSession() == nullptr) { } // its threads have begun
             environ = before;
             table.reset();
         });
