@@ -74,6 +74,15 @@ std::vector<std::string> ownLines(const std::string& err) {
     return lines;
 }
 
+// A report without its line breaks.
+std::string unwrapped(const std::string& report) {
+    std::istringstream in(report);
+    std::string text;
+    for (std::string word; in >> word;)
+        text += (text.empty() ? "" : " ") + word;
+    return text;
+}
+
 TEST_F(MadeUpCuda, NothingCallsCuptiAfterItsEnd) {
     shop.variables["GRAPHDOCTOR_POLL_MS"] = "5";
     for (const char* level : {"light", "standard"})
@@ -316,6 +325,60 @@ TEST_F(MadeUpCuda, AMemoryFileSystemOfOneMebibyte) {
     expectUnharmed(end);
     EXPECT_EQ(value("SELECT count(*) FROM replay"), "20");
     EXPECT_TRUE(hasIssue("ring_place"));
+}
+
+// A device that fails in the last of 20 replays, seen by a wait in another function; 200 more calls fail.
+TEST_F(MadeUpCuda, ADeviceThatFailsInAReplay) {
+    const ProgramEnd end = record({GD_MADE_UP_JOB, "fails", "700"});
+    expectUnharmed(end);
+    EXPECT_THAT(end.err, HasSubstr("GD210"));
+    EXPECT_THAT(unwrapped(end.err),
+        HasSubstr("illegal memory access (CUDA_ERROR_ILLEGAL_ADDRESS, 700) in replay 20"));
+    EXPECT_EQ(
+        value("SELECT in_flight || ' ' || have_times || ' ' || failed_calls FROM device_fault"), "1 0 201");
+    EXPECT_EQ(value("SELECT count(*) FROM api_call WHERE result = 700"), "201");
+    EXPECT_EQ(value("SELECT count(*) FROM api_call WHERE result = 700 AND stack_id IS NOT NULL"), "64")
+        << "the first tell where, the others only that";
+    EXPECT_EQ(value("SELECT count(*) FROM stack_frame JOIN device_fault USING (stack_id) WHERE function LIKE "
+                    "'%waitForTheAnswer%'"),
+        "1");
+}
+
+TEST_F(MadeUpCuda, AnAssertionInAReplay) {
+    const ProgramEnd end = record({GD_MADE_UP_JOB, "fails", "710"});
+    expectUnharmed(end);
+    EXPECT_THAT(
+        unwrapped(end.err), HasSubstr("assertion failed in a kernel (CUDA_ERROR_ASSERT, 710) in replay 20"));
+    EXPECT_THAT(unwrapped(end.err), HasSubstr("the text of the assertion stands in the output of the job"));
+}
+
+// One finding, and the cause first.
+TEST_F(MadeUpCuda, AReplayThatFailsForItsFreedMemory) {
+    const ProgramEnd end = record({GD_MADE_UP_JOB, "fails-freed", "700"});
+    expectUnharmed(end);
+    EXPECT_EQ(value("SELECT how FROM device_fault"), "stale");
+    const std::size_t cause = end.err.find("GD202");
+    ASSERT_NE(cause, std::string::npos) << end.err;
+    EXPECT_GT(end.err.find("GD210"), cause) << end.err;
+    EXPECT_NE(end.err.find("GD210"), std::string::npos) << end.err;
+}
+
+TEST_F(MadeUpCuda, ADeviceThatFailsBesideItsGraphs) {
+    const ProgramEnd end = record({GD_MADE_UP_JOB, "fails-later", "700"});
+    expectUnharmed(end);
+    EXPECT_EQ(value("SELECT count(*) FROM device_fault WHERE exec_id IS NULL"), "1");
+    EXPECT_THAT(unwrapped(end.err), HasSubstr("No graph was in flight: illegal memory access"));
+    EXPECT_THAT(end.err, Not(HasSubstr("in replay")));
+}
+
+// What calls return while a process ends, or a poll, or one that asked for too much.
+TEST_F(MadeUpCuda, ErrorsThatDoNotStayAreNoFault) {
+    for (const char* result : {"1", "2", "4", "600", "704"}) {
+        const ProgramEnd end = record({GD_MADE_UP_JOB, "fails", result});
+        expectUnharmed(end);
+        EXPECT_EQ(value("SELECT count(*) FROM device_fault"), "0") << result;
+        EXPECT_THAT(end.err, Not(HasSubstr("GD210"))) << result;
+    }
 }
 
 } // namespace

@@ -3,12 +3,14 @@
 // did, the same with a collector and without.
 //
 //     made_up_job [remove-spool | load-copy LIBRARY | load-again | linger | level-at-end | at-once |
-//     allocates | launches-late | records-first | off-first | tells-kinds | faults]
+//     allocates | launches-late | records-first | off-first | tells-kinds | faults | fails RESULT |
+//     fails-later RESULT | fails-freed RESULT]
 #include "collector/api/graphdoctor_runtime.h"
 #include "tests/e2e/clients/control_page.h"
 #include "tests/e2e/made_up_cuda/cupti.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +27,7 @@ using namespace gd::test;
 
 constexpr int kReplays = 20;
 constexpr int kLateMs = 1200; // two periods of flushes
+constexpr int kFailingCalls = 200; // after the first
 const CUstream kStream = handle<CUstream>(0x5000);
 
 // The libcupti that the collector has loaded, if it has.
@@ -106,7 +109,20 @@ void changeLevels() {
     }
 }
 
-void work(const Cupti& cupti, const std::string& mode) {
+// As a driver whose device failed: every call returns that.
+__attribute__((noinline)) void waitForTheAnswer(PlayedDriver& driver, int result) {
+    driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, cuStreamSynchronize_params{kStream}, result);
+    std::atomic_signal_fence(std::memory_order_seq_cst); // no tail call
+}
+
+void fail(PlayedDriver& driver, int result) {
+    waitForTheAnswer(driver, result);
+    for (int i = 0; i < kFailingCalls; ++i) {
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, cuMemFree_v2_params{0x9000}, result);
+    }
+}
+
+void work(const Cupti& cupti, const std::string& mode, int result) {
     PlayedDriver driver([&](CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
         if (cupti.notify != nullptr) {
             cupti.notify(domain, id, data);
@@ -143,15 +159,25 @@ void work(const Cupti& cupti, const std::string& mode) {
     if (mode == "launches-late" && cupti.flushCalls != nullptr) {
         std::printf("%u flushes before the first launch\n", cupti.flushCalls());
     }
+    const bool failsInReplay = mode == "fails" || mode == "fails-freed";
     for (int i = 0; i < kReplays; ++i) {
+        const bool isLast = i + 1 == kReplays;
+        if (isLast && mode == "fails-freed") {
+            driver.both(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, cuMemFree_v2_params{memory});
+        }
         const cuGraphLaunch_params params{handle<CUgraphExec>(2 << 8), kStream};
         driver.enter(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, params);
-        if (cupti.replay != nullptr) {
+        if (cupti.replay != nullptr && !(isLast && failsInReplay)) {
             cupti.replay(driver.correlation(), 2);
         }
         driver.exit(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, params);
     }
-    driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, cuStreamSynchronize_params{kStream});
+    if (!failsInReplay) {
+        driver.both(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, cuStreamSynchronize_params{kStream});
+    }
+    if (result != 0) {
+        fail(driver, result);
+    }
 }
 
 } // namespace
@@ -182,13 +208,13 @@ int main(int argc, char** argv) {
     if (mode == "tells-kinds") {
         std::printf("%u kinds on before the first call\n", cupti.kinds != nullptr ? cupti.kinds() : 0);
     }
-    work(cupti, mode);
+    work(cupti, mode, mode.starts_with("fails") && argc > 2 ? std::atoi(argv[2]) : 0);
     if (mode == "remove-spool") {
         if (const char* spool = std::getenv("GRAPHDOCTOR_SPOOL")) {
             std::error_code ignored;
             std::filesystem::remove_all(spool, ignored);
         }
-        work(cupti, mode);
+        work(cupti, mode, 0);
     }
     if (mode != "remove-spool" && mode != "at-once" && mode != "off-first" && mode != "tells-kinds") {
         awaitFlush(cupti);
