@@ -10,6 +10,7 @@
 -- param spread_max: 0.30
 -- param idle_share_max: 0.15
 -- param intervals_min: 20
+-- param regular_ms_min: 50
 -- param swing_max: 0.30
 -- param steps_min: 20
 -- param busy_low: 0.40
@@ -17,7 +18,8 @@
 --   in which the device is idle: something holds the host up now and then (garbage collection, the data loader,
 --   another process on its cores, a straggling rank). In a distributed job each rank's delay becomes everybody's.
 --   A device that is idle most of the time (GD304) has a greater trouble than that it varies.
---   Time in which a replay that had been launched in time waits for its turn beside other processes does not count.
+--   Time in which a replay that had been launched in time waits for its turn beside other processes does not count, and
+--   a loop that is over after 50 ms says nothing.
 -- fix: Find what the host does before the late launches (the stack and the timeline show the launch):
 --   gc.disable() or gc.freeze() inside the loop, prefetching loaders, threads pinned away from the launching core
 --   (taskset, OMP_NUM_THREADS), logging and checkpoints off the critical path. Queue several steps ahead so that the
@@ -35,6 +37,8 @@ share AS (
     MAX(b.end_ns) AS end_ns, COUNT(*) AS steps,
     percentile(1.0 * b.busy_ns / b.len, 90) AS high,
     percentile(1.0 * b.busy_ns / b.len, 10) AS low,
+    percentile(1.0 * b.busy_ns / MAX(1, b.end_ns - b.start_ns), 90)
+      - percentile(1.0 * b.busy_ns / MAX(1, b.end_ns - b.start_ns), 10) AS plain_swing,
     1.0 * SUM(b.busy_ns) / SUM(b.len) AS busy,
     percentile(b.len - b.busy_ns, 90) - percentile(b.len - b.busy_ns, 10) AS idle_spread_ns,
     CASE WHEN MAX(b.noise_ns) THEN MAX(MAX(b.noise_ns),
@@ -53,6 +57,7 @@ SELECT e.process_id, e.start_ns, e.end_ns, e.late_ns AS cost_ns,
 FROM exec_reuse AS e
 WHERE e.interval_cv > :cv_max AND e.interval_spread > :spread_max
   AND e.intervals >= :intervals_min
+  AND e.intervals * e.interval_median_ns >= :regular_ms_min * 1e6
   AND e.idle_spread_ns > :idle_share_max * e.interval_median_ns
   AND e.idle_spread_ns > e.noise_ns
 UNION ALL
@@ -62,7 +67,7 @@ SELECT s.process_id, s.start_ns, s.end_ns, 0, 'device ' || s.device_id, NULL,
   'idle time of a step varies by', CAST(s.idle_spread_ns AS INTEGER), 'ns',
   NULL, NULL
 FROM share AS s
-WHERE s.steps >= :steps_min AND s.high - s.low > :swing_max
+WHERE s.steps >= :steps_min AND s.high - s.low > :swing_max AND s.plain_swing > :swing_max
   AND s.busy >= :busy_low
   AND s.idle_spread_ns > s.noise_ns
 ORDER BY process_id, subject;
@@ -81,6 +86,11 @@ VALUES (1, 4, 'cycle', 100000000, 0.3, 0.31, 16000000, 20, 15000000, 3, 8, 70000
   (3, 4, 'cycle', 100000000, 0.31, 0.31, 15000000, 20, 0, 3, 8, 70000000),
   (4, 4, 'cycle', 100000000, 0.31, 0.31, 16000000, 19, 15000000, 3, 8, 70000000);
 -- expect: none
+-- test: fires from 50 ms of regular intervals on
+INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
+  interval_spread, idle_spread_ns, intervals, late_ns)
+VALUES (1, 4, 'cycle', 1000000, 0.5, 0.5, 500000, 49, 9), (2, 4, 'cycle', 1000000, 0.5, 0.5, 500000, 50, 9);
+-- expect: cycle: time between launches is 1.00 ms in the median and varies by 50 %, the device's idle time before it by 0.50 ms | process_id=2
 -- test: quiet on a busy machine: only outliers, only a slow device, or no more than scheduling noise
 INSERT INTO exec_reuse (process_id, exec_id, graph_name, interval_median_ns, interval_cv,
   interval_spread, idle_spread_ns, intervals, noise_ns, stack_id,
@@ -162,3 +172,18 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   graph_replays)
 SELECT 2, step, 1, start_ns, end_ns, CASE WHEN step % 2 THEN 200 ELSE 600 END, 2 FROM device_busy;
 -- expect: device 0: busy between 20 % and 60 % of a step | process_id=2
+-- test: quiet when only the share of what replays waited for their start changes, at exactly the allowed swing too
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 430 + i % 2, CASE WHEN i % 2 THEN 560 ELSE 300 END, 200 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 2, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 410 ELSE 710 END, 100, 200 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 3, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 405 ELSE 710 END, 100, 200 FROM n;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 4, i, 1, i * 1000, i * 1000 + 1000, CASE WHEN i % 2 THEN 369 ELSE 710 END,
+  CASE WHEN i % 2 THEN 100 ELSE 0 END, 200 FROM n;
+-- expect: device 0: busy between 45 % and 79 % of a step | process_id=3

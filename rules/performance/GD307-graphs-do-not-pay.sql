@@ -54,6 +54,11 @@ sorted AS (
       AND j.baseline_busy * :gain_max >= 1 AND j.busy >= :busy_min THEN 'baseline'
     END AS kind
   FROM judged AS j),
+told AS (
+  SELECT s.*, s.kind = 'idle' AND s.replays
+    AND s.busy_ns + s.queued_ns < :busy_low * s.wall_ns AS is_main
+  FROM sorted AS s
+  WHERE s.kind IS NOT NULL),
 region AS (
   SELECT s.process_id, s.device_id, u.stack_id, u.name,
     ROW_NUMBER() OVER (PARTITION BY s.process_id, s.device_id
@@ -83,9 +88,7 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device,
     ELSE printf(', but launched singly the same kernels kept it busy %.1f %% of their time: '
         || 'the graphs gain at most %.2fx', 100 * s.baseline_busy, 1 / s.baseline_busy)
     END AS text,
-  CASE WHEN s.kind = 'idle' AND s.replays
-      AND s.busy_ns + s.queued_ns < :busy_low * s.wall_ns
-    THEN 'warning' ELSE 'info' END AS severity,
+  CASE WHEN s.is_main THEN 'warning' ELSE 'info' END AS severity, s.is_main,
   'device' AS evidence_table, s.device_id AS evidence_id,
   'most single work' AS ev1_label, a.text AS ev1_value,
   'then' AS ev2_label, b.text AS ev2_value,
@@ -103,11 +106,10 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device,
   CASE WHEN s.kind = 'baseline' THEN s.baseline_runs END AS ev8_value,
   'host time in their launch calls against kernel time' AS ev9_label,
   CASE WHEN s.kind = 'baseline' THEN printf('%.1f %%', 100 * s.baseline_launch_share) END AS ev9_value
-FROM sorted AS s
+FROM told AS s
 LEFT JOIN region AS a ON a.process_id = s.process_id AND a.device_id = s.device_id AND a.place = 1
 LEFT JOIN region AS b ON b.process_id = s.process_id AND b.device_id = s.device_id AND b.place = 2
 LEFT JOIN region AS c ON c.process_id = s.process_id AND c.device_id = s.device_id AND c.place = 3
-WHERE s.kind IS NOT NULL
 ORDER BY s.process_id, s.device_id;
 -- test: most of a step waits for single launches, and the graph is elsewhere
 INSERT INTO graph_payoff (process_id, devices, steps, start_ns, end_ns, wall_ns, busy_ns, graph_ns, queued_ns,
@@ -119,7 +121,7 @@ INSERT INTO uncaptured_region (process_id, place, name, is_range, kernels, launc
 VALUES (1, 1, 'encoder', 1, 'gemm, softmax', 6000, 50000000, 100000000, 7),
   (1, 2, 'loss', 1, 'mean', 40, 1000000, 19000000, 8),
   (1, 3, 'after head', 0, 'argmax', 20, 3000000, 1000000, 6);
--- expect: device 0: 10.0 % of its busy time lies in graphs, and for 60 % of a step it waits for single launches, most in encoder: capturing them gains at most 2.50x | severity=warning cost_ns=120000000 stack_id=7 thread_id=4 step=3 ev1_value='encoder (gemm, softmax): idle 50.0 %, busy 25.0 % of a step, launches: 300' ev2_value='loss (mean): idle 9.5 %, busy 0.5 % of a step, launches: 2' ev3_value='after head (argmax): idle 0.5 %, busy 1.5 % of a step, launches: 1' ev4_value=10000000 ev5_value='30.0 %' ev6_value='2.0 % replays, 1.0 % waits of the host, 3.0 % input, 4.0 % other' ev7_value=10000 ev8_value=null
+-- expect: device 0: 10.0 % of its busy time lies in graphs, and for 60 % of a step it waits for single launches, most in encoder: capturing them gains at most 2.50x | severity=warning is_main=1 cost_ns=120000000 stack_id=7 thread_id=4 step=3 ev1_value='encoder (gemm, softmax): idle 50.0 %, busy 25.0 % of a step, launches: 300' ev2_value='loss (mean): idle 9.5 %, busy 0.5 % of a step, launches: 2' ev3_value='after head (argmax): idle 0.5 %, busy 1.5 % of a step, launches: 1' ev4_value=10000000 ev5_value='30.0 %' ev6_value='2.0 % replays, 1.0 % waits of the host, 3.0 % input, 4.0 % other' ev7_value=10000 ev8_value=null
 -- test: informs where the device is busy half of the time, where others have their turn, and where there is no graph
 INSERT INTO graph_payoff (process_id, devices, steps, wall_ns, busy_ns, graph_ns, queued_ns, replays,
   single_idle_ns, stack_id)
@@ -128,7 +130,7 @@ VALUES (1, 1, 20, 200000000, 82000000, 0, 0, 20, 110000000, 9),
   (3, 1, 20, 200000000, 60000000, 0, 0, 0, 110000000, 9);
 INSERT INTO uncaptured_region (process_id, place, name, kernels, single_idle_ns)
 VALUES (2, 1, 'after cycle', 'gemm', 100);
--- expect: device 0: 0.0 % of its busy time lies in graphs, and for 55 % of a step it waits for single launches, most of them: capturing them gains at most 2.22x | severity=info stack_id=9
+-- expect: device 0: 0.0 % of its busy time lies in graphs, and for 55 % of a step it waits for single launches, most of them: capturing them gains at most 2.22x | severity=info is_main=0 stack_id=9
 -- expect: device 0: 0.0 % of its busy time lies in graphs, and for 55 % of a step it waits for single launches, most after cycle: capturing them gains at most 2.22x | severity=info process_id=2
 -- expect: device 0: nothing runs in graphs, and for 55 % of a step it waits for single launches, most of them: capturing them gains at most 2.22x | severity=info ev7_value=null
 -- test: busy anyway: nothing to gain outside of the graphs
