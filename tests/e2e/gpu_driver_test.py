@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import types
 import unittest
 
@@ -102,6 +103,16 @@ class DriverTest(unittest.TestCase):
 
         failed = checks.run_all([("g", Broken()), ("g", Fine())], self.runner, types.SimpleNamespace(budget=1e9, jobs=2))
         self.assertEqual(failed, {"broken"})
+
+    def test_what_runs_on_after_the_budget_is_ended(self):
+        from gpu_suite.same import Same
+        checks = script("gpu_checks")
+        many = Same("many", ["sleep", "9"], runs=100, toggle_ms=0, parallel=2)
+        start = time.monotonic()
+        self.runner.last = start + 0.5
+        wrong, _ = checks.run_one(many, self.runner, start + 0.4)
+        self.assertEqual(wrong, "OutOfTime: out of time")
+        self.assertLess(time.monotonic() - start, 5)
 
     def test_kernels_that_were_skipped_are_no_success(self):
         from gpu_suite.trainer import Kernels

@@ -33,7 +33,14 @@ class Ended:
         return "signal %d" % -self.status if self.status < 0 else "status %d" % self.status
 
 
+class OutOfTime(Exception):
+    def __init__(self):
+        super().__init__("out of time")
+
+
 class Runner:
+    last = float("inf")  # no process runs on after this, in time.monotonic()
+
     def __init__(self, options, work):
         self.build = pathlib.Path(options.build).resolve()
         self.clients = pathlib.Path(options.clients or self.build / "tests" / "gpu").resolve()
@@ -47,18 +54,22 @@ class Runner:
 
     def run(self, command, log, timeout, extra_env=None):
         """Runs `command`, its output in <work>/<log>.out and .err; an Ended. Every variable of the collector that this
-        driver inherited is left out."""
+        driver inherited is left out. OutOfTime when it had to end at `last`."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHDOCTOR_")}
         token = "GD_RUN=" + secrets.token_hex(8)
         env.update(PYTHONUNBUFFERED="1", GD_RUN=token[7:], **(extra_env or {}))
         out_path, err_path = self.work / (log + ".out"), self.work / (log + ".err")
         start = time.monotonic()
+        if start >= self.last:
+            raise OutOfTime()
         with open(out_path, "wb") as out, open(err_path, "wb") as err:
             process = subprocess.Popen(command, stdout=out, stderr=err, env=env, start_new_session=True)
             try:
-                status = process.wait(timeout)
+                status = process.wait(min(timeout, self.last - start))
             except subprocess.TimeoutExpired:
                 status = None
+                if time.monotonic() >= self.last:
+                    raise OutOfTime() from None
             finally:
                 kill_started(token.encode())
                 process.wait()
