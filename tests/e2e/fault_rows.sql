@@ -229,7 +229,7 @@ SELECT COUNT(*) FROM (SELECT process_id, comm_hash
     AND COUNT(DISTINCT CASE WHEN capture_id IS NOT NULL THEN peer END) = 1);
 
 -- fault: dp-cross-node
--- places: :0.005 | :0.0025
+-- places: | :0.005 | :0.0025
 -- options: --dp 2 --comm model
 SELECT COUNT(*) FROM (SELECT node_id FROM (SELECT k.node_id, k.dur_ns, LEAD(k.start_ns) OVER (
       PARTITION BY k.node_id ORDER BY k.start_ns) - k.start_ns AS period_ns

@@ -62,19 +62,18 @@ std::vector<Fault> faults() {
         {"tp-allreduce-stripped", "GD501", {""}, {"--tp", "2"}, false},
         {"gc-destroy-in-capture", "GD111", kWithLayer, {}},
         {"capture-order", "GD205", {"", "@step=8"},
-            {"--graph-scope", "microbatch", "--graph-key", "microbatch", "--micro-batches", "2"}, false},
+            {"--graph-scope", "microbatch", "--graph-key", "microbatch"}, false},
         {"attention-dynamic-dispatch", "GD708", {"@step=4", "@layer=1"}, {}, false},
         {"ring-parity-missing", "GD217", {""}, {"--cp", "2"}, false},
         {"ring-whole-dynamic", "GD511", {"", "@step=1"}, {"--cp", "4"}, false},
-        {"pp-unfused-p2p", "GD513", {""}, {"--pp", "2", "--micro-batches", "2"}, false},
+        {"pp-unfused-p2p", "GD513", {""}, {"--pp", "2"}, false},
         {"ring-send-recv-order", "GD513", {""}, {"--cp", "2"}, false},
         {"replay-before-zero-grad", "GD705", {"", "@step=9"}, {}},
-        {"shared-graph-exec", "GD710", {""},
-            {"--pp", "2", "--graph-scope", "microbatch", "--micro-batches", "2"}, false},
+        {"shared-graph-exec", "GD710", {""}, {"--pp", "2", "--graph-scope", "microbatch"}, false},
         {"host-control-flow", "GD206", {"", "@step=4"}, {}, false},
         {"tp-dynamic-shape", "GD508", {"", "@step=6"}, {"--tp", "2"}, false},
         {"nccl-abort", "GD509", {"", "@step=8"}, {"--dp", "2"}},
-        {"dp-cross-node", "GD514", {":0.0025"}, {"--dp", "2", "--comm", "model"}, false},
+        {"dp-cross-node", "GD514", {"", ":0.0025"}, {"--dp", "2", "--comm", "model"}, false},
         {"env-mismatch", "GD602", {"", ":9.1", ":12.9"}, {}, false, true},
         {"pool-too-small", "GD406", {"", ":20"}, {}, false, true},
         {"pool-rank0-only", "GD408", {""}, {"--dp", "2"}, false},
@@ -129,14 +128,15 @@ TEST(FaultList, EveryFaultWithARuleIsInTheTable) {
     const ProgramEnd end
         = shop.run(recordTrainer({"-o", shop.file("x.gdt"), "--no-report"}, {"--list-faults", "--json"}));
     ASSERT_EQ(end.status, 0) << end.err;
-    std::map<std::string, std::string> listed;
+    using Listed = std::pair<std::string, std::vector<std::string>>; // rule, options
+    std::map<std::string, Listed> listed;
     for (const auto& fault : nlohmann::json::parse(end.out)) {
         if (!fault["rules"].empty())
-            listed[fault["id"]] = fault["rules"][0];
+            listed[fault["id"]] = {fault["rules"][0], fault["args"]};
     }
-    std::map<std::string, std::string> tested;
+    std::map<std::string, Listed> tested;
     for (const Fault& fault : faults())
-        tested[fault.id] = fault.rule;
+        tested[fault.id] = {fault.rule, fault.options};
     EXPECT_EQ(tested, listed);
 }
 

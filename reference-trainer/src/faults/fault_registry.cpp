@@ -24,7 +24,7 @@ template <class Number> std::optional<Number> parseNumber(std::string_view text)
 }
 
 bool accepts(const FaultInfo& info, std::string_view arg) {
-    return std::find(info.args.begin(), info.args.end(), arg) != info.args.end();
+    return std::find(info.takes.begin(), info.takes.end(), arg) != info.takes.end();
 }
 
 std::string joined(const std::vector<std::string_view>& words, const char* separator) {
@@ -56,7 +56,7 @@ bool parseOption(const FaultInfo& info, std::string_view option, FaultSpec& spec
     const std::string_view name = option.substr(0, equals);
     if (!accepts(info, name) || name == "param") {
         problem = "--fault " + spec.id + " does not take @" + std::string(name) + "; it takes "
-            + joined(info.args, ", ");
+            + joined(info.takes, ", ");
         return false;
     }
     const auto twice = [&] {
@@ -146,8 +146,8 @@ std::string listFaults(bool json) {
                 range = {f.param.least, f.param.most};
             }
             list.push_back({{"id", f.id}, {"section", f.section}, {"title", f.title}, {"hooks", f.hooks},
-                {"backends", f.backends}, {"args", f.args}, {"param", f.param.meaning},
-                {"param_range", range}, {"layout", f.layout}, {"rules", f.rules}});
+                {"backends", f.backends}, {"args", f.args}, {"takes", f.takes}, {"param", f.param.meaning},
+                {"param_range", range}, {"rules", f.rules}});
         }
         return list.dump(2) + "\n";
     }
@@ -155,9 +155,9 @@ std::string listFaults(bool json) {
     for (const FaultInfo& f : registry()) {
         const std::string rules = f.rules.empty() ? "no rule yet" : joined(f.rules, ", ");
         text += std::string(f.id) + " (" + rules + ")\n    " + std::string(f.title) + "\n";
-        text += "    takes " + joined(f.args, ", ") + "\n";
-        if (!f.layout.empty()) {
-            text += "    needs " + joined(f.layout, " ") + "\n";
+        text += "    takes " + joined(f.takes, ", ") + "\n";
+        if (!f.args.empty()) {
+            text += "    needs " + joined(f.args, " ") + "\n";
         }
         if (!f.param.meaning.empty()) {
             text += "    param: " + rangeOf(f.param) + "\n";

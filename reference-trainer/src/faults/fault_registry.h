@@ -40,12 +40,12 @@ struct FaultInfo {
     std::vector<std::string_view> hooks; ///< places of the trainer where it acts
     std::vector<std::string_view> backends;
     std::vector<std::string_view>
-        args; ///< accepted after the id: param (of its meaning), step, layer, rank, harmless
+        takes; ///< accepted after the id: param (of its meaning), step, layer, rank, harmless
     FaultParameter param{};
     NeededGraphs graphs = NeededGraphs::None;
     /// Rules that must name it, the first one on top; none: there is no rule yet.
     std::vector<std::string_view> rules;
-    std::vector<std::string_view> layout{}; ///< options of the trainer without which nothing goes wrong
+    std::vector<std::string_view> args{}; ///< options of the trainer with which it shows
 };
 
 [[nodiscard]] std::span<const FaultInfo> registry();
@@ -64,8 +64,8 @@ struct FaultSpec {
 /// Fills `problem` with one sentence and returns nothing when the text is not a known fault.
 [[nodiscard]] std::optional<FaultSpec> parseFault(std::string_view text, std::string& problem);
 
-/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, param,
-/// param_range, layout, rules}; param_range is [least, most] or null.
+/// The table for people, or as a JSON array of {id, section, title, hooks, backends, args, takes,
+/// param, param_range, rules}; param_range is [least, most] or null.
 [[nodiscard]] std::string listFaults(bool json);
 
 } // namespace gdt::faults

@@ -180,7 +180,7 @@ std::vector<FaultInfo> rankFaults() {
         {"dp-cross-node", "6.3",
             "replicas are on different nodes with a slow network between them, which sums their gradients",
             {"network model"}, kBoth, {"param", "harmless"},
-            {"GB/s between nodes (0.125)", comm::kLeastGigabytesPerSecond, 1000}, kNone, {"GD514"},
+            {"GB/s between nodes (0.0125)", comm::kLeastGigabytesPerSecond, 1000}, kNone, {"GD514"},
             {"--dp", "2", "--comm", "model"}},
         {"nccl-abort", "4.5", "a communicator is aborted in the middle of the run", {"between replays"},
             kBoth, kCaptureOnce, {}, kPasses, {"GD509"}, {"--dp", "2"}},

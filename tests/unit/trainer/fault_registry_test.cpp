@@ -18,7 +18,7 @@ TEST(FaultRegistry, IdsAreUniqueAndEachHasAHarmlessTwin) {
     std::set<std::string_view> ids;
     for (const FaultInfo& info : registry()) {
         EXPECT_TRUE(ids.insert(info.id).second) << info.id;
-        EXPECT_EQ(info.args.back(), "harmless") << info.id << " needs a twin that must not be diagnosed";
+        EXPECT_EQ(info.takes.back(), "harmless") << info.id << " needs a twin that must not be diagnosed";
     }
     EXPECT_GE(ids.size(), 10U);
 }
@@ -29,6 +29,12 @@ TEST(FaultRegistry, ListsAsJson) {
     for (const auto& fault : list) {
         for (const char* field : {"id", "section", "title", "backends", "args", "rules"}) {
             EXPECT_TRUE(fault.contains(field)) << field;
+        }
+        // What is put on the command line beside --fault, word by word.
+        const auto& args = fault["args"];
+        EXPECT_EQ(args.size() % 2, 0U) << fault["id"];
+        for (std::size_t i = 0; i < args.size(); i += 2) {
+            EXPECT_EQ(args[i].get<std::string>().substr(0, 2), "--") << fault["id"];
         }
     }
 }
@@ -62,7 +68,7 @@ TEST(FaultSpec, WrongTextIsExplainedInOneSentence) {
 // A number out of its range would make a fault that never ends, or one that is none.
 TEST(FaultSpec, EveryParameterHasARangeAndIsHeldToIt) {
     for (const FaultInfo& fault : registry()) {
-        const bool takesOne = std::find(fault.args.begin(), fault.args.end(), "param") != fault.args.end();
+        const bool takesOne = std::find(fault.takes.begin(), fault.takes.end(), "param") != fault.takes.end();
         EXPECT_EQ(takesOne, !fault.param.meaning.empty()) << fault.id;
         if (!takesOne) {
             continue;
