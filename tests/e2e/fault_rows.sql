@@ -236,7 +236,7 @@ SELECT COUNT(*) FROM (SELECT node_id FROM (SELECT k.node_id, k.dur_ns, LEAD(k.st
     FROM kernel AS k JOIN kernel_shape USING (shape_id) JOIN string ON string_id = name_id
     WHERE k.node_id IS NOT NULL AND text LIKE '%AllReduce')
   WHERE period_ns IS NOT NULL
-  GROUP BY node_id HAVING MIN(dur_ns) > 4000000 AND MIN(dur_ns) > 0.05 * MIN(period_ns));
+  GROUP BY node_id HAVING MIN(dur_ns) > 1500000 AND MIN(dur_ns) > 0.05 * MIN(period_ns));
 
 -- fault: nccl-abort
 -- places: | @step=1
