@@ -148,6 +148,26 @@ class SteadyState(Check):
 
 
 @dataclasses.dataclass
+class Learns:
+    """The mean loss of the last twenty steps is within two per cent of the corpus' entropy rate."""
+    name: str
+    options: tuple
+    timeout: float
+    alone: bool = True
+    note: str = ""
+
+    def run(self, runner):
+        ended = runner.run(runner.command([TRAINER, *self.options]), self.name, self.timeout)
+        if ended.status != 0:
+            return ended.describe()
+        found = re.search(r"mean loss of the last \d+: ([\d.]+), ([+-][\d.]+) % from the entropy rate", ended.out)
+        if found is None:
+            return "the loss and its distance from the entropy rate are not printed"
+        self.note = "loss %s, %s %% from the entropy rate" % found.groups()
+        return None if abs(float(found[2])) <= 2 else "not learned: " + self.note
+
+
+@dataclasses.dataclass
 class Modelled:
     """A rank whose peers are modelled: steps take at least the delays of the model, and graphs keep them."""
     name: str = "trainer_modelled"
@@ -224,6 +244,9 @@ WIDE = ["--layers", "4", "--hidden", "256", "--heads", "4", "--seq-len", "128", 
 HEALTHY = [TRAINER, "--backend", "cuda", "--steps", "600", "--quiet"]
 
 CHECKS = [
+    Learns("trainer_learns_124m", ("--backend", "cuda", "--dtype", "bf16", "--layers", "12", "--hidden", "768", "--heads", "12",
+                                   "--seq-len", "1024", "--micro-batch-size", "16", "--micro-batches", "1", "--lr", "3e-4",
+                                   "--steps", "600"), 120),
     Kernels(),
     Pair("trainer_bits_fp32", SMALL, ["--graph-mode", "eager"], ["--graph-mode", "manual"]),
     Pair("trainer_bits_full", SMALL, ["--graph-mode", "eager"], ["--graph-scope", "full"]),
