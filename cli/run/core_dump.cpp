@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/core_dump.h"
 
+#include "analyzer/import/end_marks.h"
+
 #include <fmt/format.h>
 
-#include <csignal>
 #include <fstream>
 #include <sys/resource.h>
 
@@ -20,7 +21,7 @@ std::string coreClause(bool isWritten, std::uint64_t limitBytes, std::string_vie
 }
 
 std::string coreClause(int signal, bool isWritten) {
-    if (signal != SIGSEGV && signal != SIGBUS && signal != SIGILL && signal != SIGFPE)
+    if (!importer::isFault(signal))
         return {};
     rlimit limit{};
     getrlimit(RLIMIT_CORE, &limit);

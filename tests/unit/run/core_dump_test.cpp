@@ -22,6 +22,7 @@ TEST(CoreDump, SaysWhereOneIs) {
 TEST(CoreDump, ThereIsNothingToSayOfOtherSignals) {
     EXPECT_EQ(coreClause(SIGKILL, false), "");
     EXPECT_NE(coreClause(SIGSEGV, false), "");
+    EXPECT_NE(coreClause(SIGABRT, false), "");
 }
 
 } // namespace
