@@ -87,7 +87,7 @@ bool Client::start() noexcept {
     // The session opens with the first record and then tells the level; until then everything is wanted. So
     // it is for a moment where it is open and off: what is followed at every level (see setLevel) must come
     // on.
-    setLevel(session::sink::rangesWanted() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
+    setLevel(session::sink::mayRecord() ? raw::RecordingLevel::History : raw::RecordingLevel::Off);
     Activity::instance().begin(session::levelAtStart());
     return true;
 }

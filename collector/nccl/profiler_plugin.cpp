@@ -23,6 +23,7 @@ constexpr int kMaxComms = 1024; ///< communicators a process can have before fur
 
 struct CommSlot {
     std::atomic<bool> used;
+    std::atomic<bool> isReported; ///< its record has been written; one made while recording is off waits
     std::uint64_t hash;
     std::uint32_t nranks;
     std::uint32_t rank;
@@ -53,6 +54,14 @@ gd_rt_comm describe(const CommSlot& comm) noexcept {
     return described;
 }
 
+/// NCCL asks once, when a communicator is made, which events are wanted: its life is followed also where
+/// recording is off at that moment.
+void reportCreated(CommSlot& comm) noexcept {
+    if (session::sink::enabled() && !comm.isReported.exchange(true, std::memory_order_relaxed)) {
+        session::sink::comm(GD_RT_CREATED, describe(comm), raw::CommSource::NcclPlugin);
+    }
+}
+
 CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
     for (CommSlot& slot : g_comms) {
         bool expected = false;
@@ -61,9 +70,10 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
             slot.nranks = static_cast<std::uint32_t>(ranks);
             slot.rank = static_cast<std::uint32_t>(rank);
             setRanks(hash, slot.nranks);
-            session::sink::comm(GD_RT_CREATED, describe(slot), raw::CommSource::NcclPlugin);
+            slot.isReported.store(false, std::memory_order_relaxed);
+            reportCreated(slot);
             // The first record opens the spool: only now is it known whether there is one.
-            if (session::sink::enabled()) {
+            if (session::sink::mayRecord()) {
                 return &slot;
             }
             slot.used.store(false, std::memory_order_release);
@@ -79,7 +89,9 @@ CommSlot* openComm(std::uint64_t hash, int ranks, int rank) noexcept {
 
 abi::Result closeComm(void* context) noexcept {
     if (auto* slot = static_cast<CommSlot*>(context); slot != nullptr) {
-        session::sink::comm(GD_RT_DESTROYED, describe(*slot), raw::CommSource::NcclPlugin);
+        if (slot->isReported.load(std::memory_order_relaxed)) {
+            session::sink::comm(GD_RT_DESTROYED, describe(*slot), raw::CommSource::NcclPlugin);
+        }
         slot->used.store(false, std::memory_order_release);
     }
     return kSuccess;
@@ -159,7 +171,7 @@ abi::Result initV5(void** context, std::uint64_t commId, int* mask, const char*,
     abi::LogFunction) noexcept {
     *mask = 0;
     *context = nullptr;
-    if (!session::sink::enabled()) {
+    if (!session::sink::mayRecord()) {
         return kSuccess;
     }
     reportVersion(__builtin_return_address(0));
@@ -177,10 +189,11 @@ abi::Result startV5(void* context, void** handle, abi::EventV5* event) noexcept 
         *handle = handleOfGroup(nextGroup());
         return kSuccess;
     }
-    const auto* comm = static_cast<const CommSlot*>(context);
+    auto* comm = static_cast<CommSlot*>(context);
     if (comm == nullptr || !session::sink::enabled()) {
         return kSuccess;
     }
+    reportCreated(*comm);
     const std::uint64_t group = groupOfHandle(event->parent);
     if (event->type == abi::kCollApi) {
         const auto& coll = event->collApi;
@@ -203,7 +216,7 @@ abi::Result initV4(void** context, int* mask, const char*, std::uint64_t hash, i
     abi::LogFunction) noexcept {
     *mask = 0;
     *context = nullptr;
-    if (!session::sink::enabled()) {
+    if (!session::sink::mayRecord()) {
         return kSuccess;
     }
     reportVersion(__builtin_return_address(0));
@@ -222,10 +235,11 @@ abi::Result startV4(void* context, void** handle, abi::EventV4* event) noexcept 
         *handle = handleOfGroup(nextGroup());
         return kSuccess;
     }
-    const auto* comm = static_cast<const CommSlot*>(context);
+    auto* comm = static_cast<CommSlot*>(context);
     if (comm == nullptr || !session::sink::enabled()) {
         return kSuccess;
     }
+    reportCreated(*comm);
     // A version 4 event comes when NCCL plans the call, at the end of its group, and knows neither stream nor
     // capture. NVTX, which saw the call itself, does: its record is the better one.
     if (followedByNvtx(comm->hash)) {

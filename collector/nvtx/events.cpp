@@ -218,7 +218,7 @@ void mark(const Name* domain, const Attributes& attributes) noexcept {
 
 int push(const Name* domain, const Attributes& attributes) noexcept {
     const KeepErrno keep;
-    if (sink::rangesWanted()) {
+    if (sink::mayRecord()) {
         report(GD_RT_RANGE_PUSH, domain, &attributes, 0);
     }
     if (isNccl(domain)) {
@@ -236,7 +236,7 @@ int pop(const Name* domain, Payloads added) noexcept {
     if (isNccl(domain)) {
         nccl::rangePopped(ncclFields(domain, added));
     }
-    if (sink::rangesWanted()) {
+    if (sink::mayRecord()) {
         report(GD_RT_RANGE_POP, domain, nullptr, 0);
     }
     return t_depths.pop(domain);

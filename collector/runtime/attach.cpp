@@ -121,7 +121,7 @@ void commOp(const gd_rt_comm_op* op) {
     sink::commOp(current(op), raw::CommSource::Runtime);
 }
 void range(const gd_rt_range* range) {
-    if (sink::rangesWanted()) {
+    if (sink::mayRecord()) {
         sink::range(current(range));
     }
 }

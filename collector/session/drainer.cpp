@@ -257,6 +257,9 @@ bool Drainer::write(const ChunkHeader& header, const char* payload) noexcept {
             errorText(isEvents ? events.error() : history.error()));
         writeIssue(m_session, raw::IssueSeverity::DataLoss, "segment_write_failed", why);
         stopCollecting(m_session, why);
+        history
+            .close(); // what they hold of a disk that is full, or of a folder that was removed, is given back
+        events.close();
         return false;
     }
     if (isEvents) {

@@ -20,6 +20,8 @@ struct SizeLimits {
     static SizeLimits from(const char* text) noexcept;
     /// The share of the total that the history may take.
     std::uint64_t historyBytes() const noexcept { return totalBytes / 4; }
+    /// Of that the share of what comes at a high rate as long as the job runs.
+    std::uint64_t frequentHistoryBytes() const noexcept { return historyBytes() / 2; }
 };
 
 /// The event lane of a process on disk: pieces that are begun one after the other, of which the oldest are
@@ -36,6 +38,9 @@ public:
     /// not be written, error() says why.
     bool append(const raw::ChunkHeader& header, const void* payload, std::int64_t untilNs,
         std::uint64_t historyBytes) noexcept;
+
+    /// Nothing can be appended any more.
+    void close() noexcept { writer().close(); }
 
     int error() const noexcept { return writer().error(); }
     const char* path() const noexcept { return m_paths[m_current]; }

@@ -229,8 +229,17 @@ std::uint32_t Interner::scalars(const raw::ScalarWord* words, unsigned count, bo
 raw::ShapeRef Interner::shape(raw::KernelShape shape) noexcept {
     shape.header = {};
     shape.shape = 0;
-    const raw::KernelShape keyed = shape;
+    raw::KernelShape keyed = shape;
     const std::string_view key(reinterpret_cast<const char*>(&keyed), sizeof keyed);
+    if (m_shapes.nextId.load(std::memory_order_relaxed) > kMaxShapes) {
+        if (const raw::ShapeRef id = known(m_shapes, key); id != 0) {
+            return id;
+        }
+        m_shapesLeftOut.fetch_add(1, std::memory_order_relaxed);
+        shape = {};
+        shape.name = keyed.name;
+        keyed = shape;
+    }
     return intern(m_shapes, key, [&](std::uint32_t id) noexcept {
         shape.shape = id;
         return m_ring.appendHistory(shape);

@@ -37,8 +37,11 @@ public:
     /// `count` <= kMaxScalarWords; `isCut`: there were more.
     std::uint32_t scalars(const raw::ScalarWord* words, unsigned count, bool isCut) noexcept;
     static constexpr unsigned kMaxScalarWords = 200; ///< fit a record
-    /// `shape.shape` and the header are filled in here.
+    /// `shape.shape` and the header are filled in here. Beyond kMaxShapes a new one is kept without its grid,
+    /// block and shared memory, and counted: a job whose lengths vary launches each kernel in ever new sizes.
     raw::ShapeRef shape(raw::KernelShape shape) noexcept;
+    std::uint64_t shapesLeftOut() const noexcept { return m_shapesLeftOut.load(std::memory_order_relaxed); }
+    static constexpr std::uint32_t kMaxShapes = 1 << 19;
 
 private:
     struct Entry {
@@ -79,6 +82,7 @@ private:
     std::atomic<std::uint64_t> m_nameBytes{0};
     std::atomic<std::uint64_t> m_standInBytes{0};
     std::atomic<std::uint64_t> m_namesLeftOut{0};
+    std::atomic<std::uint64_t> m_shapesLeftOut{0};
 };
 
 } // namespace gd::session

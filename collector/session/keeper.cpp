@@ -92,10 +92,17 @@ void Keeper::loop() noexcept {
         }
         does(raw::Doing::Rest);
         rest();
+        const std::int64_t nowNs = monotonicNs();
         if (m_session.stopped.load(std::memory_order_relaxed) != 0) {
+            // Nothing is written any more: the sources stop costing the job anything. A switch of theirs may
+            // take several ticks.
+            does(raw::Doing::Sources);
+            if (m_level != raw::RecordingLevel::Off) {
+                setLevel(raw::RecordingLevel::Off, m_window);
+            }
+            tickSources(nowNs);
             continue;
         }
-        const std::int64_t nowNs = monotonicNs();
         does(raw::Doing::Sources);
         pollControlPage();
         followLevel(nowNs);
@@ -103,11 +110,7 @@ void Keeper::loop() noexcept {
         pollModules(false);
         sayPython();
         does(raw::Doing::Sources);
-        forEachSource([nowNs](const SourceHooks& hooks) {
-            if (hooks.tick != nullptr) {
-                hooks.tick(nowNs);
-            }
-        });
+        tickSources(nowNs);
         if (tick % kTicksPerRename == 0) {
             does(raw::Doing::Facts);
             renameThreads();
@@ -191,9 +194,20 @@ void Keeper::followLevel(std::int64_t nowNs) noexcept {
     }
     m_opened += m_session.window.isSet() && level > kHistory && m_level <= kHistory ? 1 : 0;
     const std::uint32_t window = m_pageWindow + m_opened;
-    if (level == m_level && window == m_window) {
-        return;
+    if (level != m_level || window != m_window) {
+        setLevel(level, window);
     }
+}
+
+void Keeper::tickSources(std::int64_t nowNs) noexcept {
+    forEachSource([nowNs](const SourceHooks& hooks) {
+        if (hooks.tick != nullptr) {
+            hooks.tick(nowNs);
+        }
+    });
+}
+
+void Keeper::setLevel(raw::RecordingLevel level, std::uint32_t window) noexcept {
     changeLevel(level, window);
     for (unsigned i = 0; i < sourceCount(); ++i) {
         if (m_isGreeted[i] && source(i)->levelChanged != nullptr) {
@@ -324,6 +338,7 @@ void Keeper::writeCounters(std::int64_t nowNs) noexcept {
     write("collector.stacks_left_out", m_session.stacksLeftOut.load(std::memory_order_relaxed),
         m_stacksLeftOut);
     write("collector.range_names_left_out", m_session.strings.namesLeftOut(), m_namesLeftOut);
+    write("collector.shapes_left_out", m_session.strings.shapesLeftOut(), m_shapesLeftOut);
 }
 
 } // namespace gd::session

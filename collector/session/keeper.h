@@ -30,6 +30,8 @@ private:
     void followLevel(std::int64_t nowNs) noexcept;
     bool anyWindowRange() noexcept;
     bool pausesForOverhead(std::int64_t nowNs) noexcept;
+    void tickSources(std::int64_t nowNs) noexcept;
+    void setLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void changeLevel(raw::RecordingLevel level, std::uint32_t window) noexcept;
     void writeControlState() noexcept;
     void pollModules(bool first) noexcept;
@@ -55,6 +57,7 @@ private:
     std::uint64_t m_queriesLeftOut = 0;
     std::uint64_t m_stacksLeftOut = 0;
     std::uint64_t m_namesLeftOut = 0;
+    std::uint64_t m_shapesLeftOut = 0;
 };
 
 } // namespace gd::session

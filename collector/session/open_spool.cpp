@@ -272,7 +272,11 @@ const raw::ControlPage* mapControlPage(const char* spool) noexcept {
         return nullptr;
     }
     const auto* page = static_cast<const raw::ControlPage*>(map);
-    return page->magic == raw::kControlMagic && page->version == raw::kRawVersion ? page : nullptr;
+    if (page->magic == raw::kControlMagic && page->version == raw::kRawVersion) {
+        return page;
+    }
+    munmap(map, raw::kControlPageBytes); // looked for again many times a second
+    return nullptr;
 }
 
 raw::RecordingLevel initialLevel(const raw::ControlPage* page) noexcept {

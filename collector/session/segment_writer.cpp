@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -38,6 +39,12 @@ void SegmentWriter::close() noexcept {
 
 bool SegmentWriter::hasDescriptor() noexcept {
     if (m_file.holdsFor(m_fd)) {
+        // A file that was removed can never be read, and would fill the disk unseen.
+        struct stat status { };
+        if (fstat(m_fd, &status) == 0 && status.st_nlink == 0) {
+            errno = ENOENT;
+            return false;
+        }
         return true;
     }
     // The number may be a file of the job's by now: left alone.

@@ -268,8 +268,12 @@ ThreadState* enterSlowly() noexcept {
 void publishLevel(raw::RecordingLevel level) noexcept {
     ProcessPage* page = processPageNow.load(std::memory_order_acquire);
     const SessionState* session = page->session.load(std::memory_order_acquire);
-    const bool off = level == raw::RecordingLevel::Off || session == nullptr || session->stopped.load() != 0;
-    page->word.store(off ? kWordOff : kWordOn + static_cast<std::uint32_t>(level), std::memory_order_release);
+    const bool off = level == raw::RecordingLevel::Off || session == nullptr;
+    page->word.store(off ? kWordOff : kWordOn + static_cast<std::uint32_t>(level));
+    // Asked afterwards: of this and stopCollecting() at once, the one that comes second must say off.
+    if (!off && session->stopped.load() != 0) {
+        page->word.store(kWordOff);
+    }
 }
 
 raw::RecordingLevel publishedLevel() noexcept {
@@ -286,7 +290,7 @@ void stopCollecting(SessionState& session, const char* why) noexcept {
     formatInto(
         text, why, "; recording of process ", decimal(session.identity.pid), " stops here, the job goes on");
     complain(text);
-    processPageNow.load(std::memory_order_acquire)->word.store(kWordOff, std::memory_order_release);
+    processPageNow.load(std::memory_order_acquire)->word.store(kWordOff);
 }
 
 void writeFact(SessionState& session, std::string_view key, std::string_view value) noexcept {
@@ -307,14 +311,44 @@ void writeIssue(SessionState& session, raw::IssueSeverity severity, std::string_
     session.ring.appendHistory(record);
 }
 
+namespace {
+
+constexpr std::string_view kShareTaken = "its records took their share of the size limit (--max-size)";
+
+std::uint32_t bitOf(raw::CoverageSource source) noexcept {
+    return 1U << static_cast<std::uint32_t>(source);
+}
+
+} // namespace
+
 void writeCoverage(SessionState& session, raw::CoverageSource source, raw::CoverageState state,
-    std::string_view reason) noexcept {
+    std::string_view reason, std::int64_t fromNs) noexcept {
+    if (state == raw::CoverageState::Complete
+        && (session.saidNotFrequent.load(std::memory_order_relaxed) & bitOf(source)) != 0) {
+        state = raw::CoverageState::Partial;
+        reason = kShareTaken;
+    }
     raw::Coverage record{};
-    record.timeNs = monotonicNs();
+    record.timeNs = fromNs != 0 ? fromNs : monotonicNs();
     record.source = static_cast<std::uint32_t>(source);
     record.state = static_cast<std::uint32_t>(state);
     record.reason = session.strings.string(reason);
     session.ring.appendHistory(record);
+}
+
+bool takesFrequent(SessionState& session, std::size_t bytes, raw::CoverageSource source) noexcept {
+    const std::uint64_t limit = session.events.limits().frequentHistoryBytes();
+    if (limit == 0) {
+        return true;
+    }
+    if (session.frequentHistoryBytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit) {
+        return true;
+    }
+    const std::uint32_t bit = bitOf(source);
+    if ((session.saidNotFrequent.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) {
+        writeCoverage(session, source, raw::CoverageState::Partial, kShareTaken);
+    }
+    return false;
 }
 
 void registerSource(const SourceHooks* hooks) noexcept {

@@ -117,8 +117,21 @@ void stopCollecting(SessionState& session, const char* why) noexcept;
 void writeFact(SessionState& session, std::string_view key, std::string_view value) noexcept;
 void writeIssue(SessionState& session, raw::IssueSeverity severity, std::string_view code,
     std::string_view detail) noexcept;
+/// `fromNs`: 0 = now.
 void writeCoverage(SessionState& session, raw::CoverageSource source, raw::CoverageState state,
-    std::string_view reason) noexcept;
+    std::string_view reason, std::int64_t fromNs = 0) noexcept;
+
+/// Whether a record of `bytes` that comes at a high rate as long as the job runs (allocations, blocks of a
+/// caching allocator, events) may still go into the history. When such records have taken their share of the
+/// size limit they are left out, so that steps, captures, graphs and names can be kept to the end; `source`
+/// is partial from then on.
+bool takesFrequent(SessionState& session, std::size_t bytes, raw::CoverageSource source) noexcept;
+template <class Record>
+void appendFrequent(SessionState& session, Record& record, raw::CoverageSource source) noexcept {
+    if (takesFrequent(session, sizeof record, source)) {
+        session.ring.appendHistory(record);
+    }
+}
 
 /// How stacks are walked, nullptr = not at all.
 const StackWalker* stackWalker() noexcept;

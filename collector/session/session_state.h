@@ -102,6 +102,9 @@ struct SessionState {
     PointerMap frameworkMemory; ///< blocks inside driver allocations
     std::atomic<std::uint64_t> nextAllocation{1};
 
+    std::atomic<std::uint64_t> frequentHistoryBytes{0}; ///< written by appendFrequent()
+    std::atomic<std::uint32_t> saidNotFrequent{0}; ///< a bit for each coverage source it has spoken of
+
     SpinLock graphLock;
     FlatMap<GraphNote> graphs;
     FlatMap<GraphNote> execs;

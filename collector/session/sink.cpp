@@ -9,6 +9,8 @@
 #include "collector/session/sink_memory.h"
 #include "collector/session/stack_taker.h"
 
+#include <type_traits>
+
 namespace gd::session::sink {
 
 bool enabled() noexcept {
@@ -17,7 +19,7 @@ bool enabled() noexcept {
     return word != kWordOff;
 }
 
-bool rangesWanted() noexcept {
+bool mayRecord() noexcept {
     const ProcessPage* page = processPageNow.load(std::memory_order_acquire);
     return page->word.load(std::memory_order_acquire) != kWordOff
         || page->session.load(std::memory_order_relaxed) != nullptr;
@@ -126,7 +128,11 @@ void writeObject(const Entry& entry, gd_rt_life life, const gd_rt_object& object
     record.priority = object.priority;
     record.thread = entry.thread().lane.thread;
     record.stack = withStack && life == GD_RT_CREATED ? stackOfCall(entry.session(), entry.thread()) : 0;
-    entry.session().ring.appendHistory(record);
+    if constexpr (std::is_same_v<Record, raw::Event>) {
+        appendFrequent(entry.session(), record, raw::CoverageSource::callbacks);
+    } else {
+        entry.session().ring.appendHistory(record);
+    }
 }
 
 } // namespace

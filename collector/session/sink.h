@@ -25,9 +25,9 @@ namespace gd::session::sink {
 
 /// One word is read. False while the level is off or there is no spool: callers skip all their work then.
 bool enabled() noexcept;
-/// The same for push and pop ranges: also true while the level is off, when only steps among them are
-/// written.
-bool rangesWanted() noexcept;
+/// Also true while the level is off: for what must be followed then to be understood later. Of push and pop
+/// ranges only steps are written meanwhile.
+bool mayRecord() noexcept;
 /// Device activity is wanted: level light or above.
 bool activityWanted() noexcept;
 /// The level now in force.

@@ -5,6 +5,8 @@
 #include "collector/session/sink.h"
 #include "collector/session/stack_taker.h"
 
+#include <algorithm>
+
 namespace gd::session::sink {
 
 namespace {
@@ -139,8 +141,25 @@ bool blocks(std::uint32_t api) noexcept {
 /// calls do.
 bool leavesCapture(SessionState& session, const gd_rt_api& call) noexcept {
     const gd_api_class klass = apiClass(call.api);
-    return (klass == GD_API_CLASS_LAUNCH || klass == GD_API_CLASS_COPY) && call.stream != 0
-        && session.captures.captureOf(call.stream) == 0;
+    if ((klass != GD_API_CLASS_LAUNCH && klass != GD_API_CLASS_COPY) || call.stream == 0) {
+        return false;
+    }
+    SpinGuard guard(session.captureLock);
+    return session.captures.captureOf(call.stream) == 0;
+}
+
+bool isKernelLaunch(std::uint32_t api) noexcept {
+    return api == GD_API_LAUNCH_KERNEL || api == GD_API_LAUNCH_KERNEL_EX
+        || api == GD_API_LAUNCH_COOPERATIVE_KERNEL;
+}
+
+/// Their callbacks are switched off when a capture ends, and a launch that another thread is in then never
+/// exits. It contains no followed call: when the next one begins it is over.
+void forgetLostLaunches(ThreadState& thread) noexcept {
+    unsigned count = std::min(thread.openCallCount, ThreadState::kMaxOpenCalls);
+    while (count > 0 && isKernelLaunch(thread.openCalls[count - 1].api)) {
+        thread.openCallCount = --count;
+    }
 }
 
 /// Takes the matching enter off the thread's list. False: none was seen (recording began inside the call).
@@ -273,6 +292,7 @@ void apiEnter(const gd_rt_api& call) noexcept {
     if (call.stream != 0) {
         noteStream(thread, call);
     }
+    forgetLostLaunches(thread);
     if (thread.openCallCount >= ThreadState::kMaxOpenCalls) {
         ++thread.openCallCount;
         return;

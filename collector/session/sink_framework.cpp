@@ -42,7 +42,7 @@ void frameworkBlock(const gd_rt_block& block) noexcept {
     record.stack = stackOf(session, block);
     record.event = static_cast<std::uint16_t>(block.event);
     record.device = static_cast<std::uint16_t>(block.device);
-    session.ring.appendHistory(record);
+    appendFrequent(session, record, raw::CoverageSource::framework_allocator);
 }
 
 void frameworkCoverage(raw::CoverageState state, std::int64_t fromNs, std::string_view reason) noexcept {
@@ -52,12 +52,7 @@ void frameworkCoverage(raw::CoverageState state, std::int64_t fromNs, std::strin
     }
     SessionState& session = entry.session();
     session.framework.hooked.store(1, std::memory_order_release);
-    raw::Coverage record{};
-    record.timeNs = fromNs != 0 ? fromNs : monotonicNs();
-    record.source = static_cast<std::uint32_t>(raw::CoverageSource::framework_allocator);
-    record.state = static_cast<std::uint32_t>(state);
-    record.reason = session.strings.string(reason);
-    session.ring.appendHistory(record);
+    writeCoverage(session, raw::CoverageSource::framework_allocator, state, reason, fromNs);
 }
 
 gd_rt_status frameworkStatus() noexcept {

@@ -27,7 +27,7 @@ void writeFree(const Entry& entry, raw::Free& record, const LiveRange* removed) 
     record.allocation = removed != nullptr ? removed->allocation : 0;
     record.stack
         = removed != nullptr && removed->referenced != 0 ? stackOfCall(entry.session(), entry.thread()) : 0;
-    entry.session().ring.appendHistory(record);
+    appendFrequent(entry.session(), record, raw::CoverageSource::memory);
 }
 
 } // namespace
@@ -56,7 +56,7 @@ void alloc(const gd_rt_memory& memory) noexcept {
         SpinGuard guard(session.memoryLock);
         kept = mapFor(session, memory.kind).insert(range);
     }
-    session.ring.appendHistory(record);
+    appendFrequent(session, record, raw::CoverageSource::memory);
     if (!kept) {
         writeIssue(session, raw::IssueSeverity::DataLoss, "allocation_not_kept",
             "out of memory: a live allocation is not known, pointers into it count as scalars");

@@ -46,6 +46,14 @@ bool hasPublicInterface(const PythonRuntime& runtime) {
         && runtime.restoreError != nullptr && runtime.clearError != nullptr;
 }
 
+bool holdsGil(const PythonRuntime& runtime) {
+    if (runtime.currentThreadState == nullptr || runtime.thisThreadState == nullptr) {
+        return runtime.holdsGil() != 0;
+    }
+    const void* current = runtime.currentThreadState();
+    return current != nullptr && current == runtime.thisThreadState();
+}
+
 unsigned walk(PythonFrameVisitor visit, void* context, unsigned maxFrames) {
     const PythonRuntime* runtime = pythonRuntime();
     if (runtime == nullptr || runtime->isInitialized == nullptr || runtime->thisThreadState == nullptr
@@ -94,7 +102,7 @@ const char* pythonFramesGap() noexcept {
 
 unsigned walkByPublicInterface(
     const PythonRuntime& runtime, PythonFrameVisitor visit, void* context, unsigned maxFrames) {
-    if (!hasPublicInterface(runtime) || runtime.holdsGil() == 0) {
+    if (!hasPublicInterface(runtime) || !holdsGil(runtime)) {
         return 0;
     }
     const KeepErrorState keep(runtime);

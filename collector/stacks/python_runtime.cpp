@@ -44,6 +44,10 @@ void refreshPythonRuntime() noexcept {
     find(runtime.isInitialized, "Py_IsInitialized");
     find(runtime.thisThreadState, "PyGILState_GetThisThreadState");
     find(runtime.holdsGil, "PyGILState_Check");
+    find(runtime.currentThreadState, "PyThreadState_GetUnchecked");
+    if (runtime.currentThreadState == nullptr) {
+        find(runtime.currentThreadState, "_PyThreadState_UncheckedGet");
+    }
     find(runtime.dumpTraceback, "_Py_DumpTraceback");
     find(runtime.frameLine, "PyFrame_GetLineNumber");
     find(runtime.codeLine, "PyCode_Addr2Line");

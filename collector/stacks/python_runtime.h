@@ -10,7 +10,10 @@ struct PythonRuntime {
     int minor = 0;
     int (*isInitialized)() = nullptr;
     void* (*thisThreadState)() = nullptr; ///< PyGILState_GetThisThreadState: needs no GIL
-    int (*holdsGil)() = nullptr;
+    int (*holdsGil)() = nullptr; ///< PyGILState_Check: always 1 once the job has made a sub-interpreter
+    /// PyThreadState_GetUnchecked or its older name: of the thread that holds the GIL; null = nobody here
+    /// does
+    void* (*currentThreadState)() = nullptr;
     void (*dumpTraceback)(int fd, void* threadState) = nullptr; ///< 3.8, 3.11, 3.12
     int (*frameLine)(void* frame) = nullptr; ///< PyFrame_GetLineNumber
     int (*codeLine)(void* code, int byteOffset) = nullptr; ///< PyCode_Addr2Line

@@ -4,9 +4,11 @@
 #include "collector/raw/records_api.h"
 #include "collector/raw/records_comm.h"
 #include "collector/raw/records_coverage.h"
+#include "collector/session/sink.h"
 #include "tests/support/raw_reader.h"
 #include "tests/support/spool_builder.h"
 
+#include <ctime>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,6 +108,40 @@ TEST(NcclPlugin, WithoutASpoolItAsksForNothingAndSucceeds) {
     EXPECT_EQ(context, nullptr);
     collective(context, nullptr, "AllReduce", "ncclFloat32", 1);
     EXPECT_EQ(ncclProfiler_v5.finalize(context), 0);
+}
+
+// NCCL asks once for each communicator, when it is made.
+TEST(NcclPlugin, ACommunicatorMadeWhileRecordingIsOffIsFollowedLater) {
+    SpoolBuilder spool;
+    spool.setLevel(raw::RecordingLevel::Off);
+    spool.setVariable("GRAPHDOCTOR_POLL_MS", "1");
+    EXPECT_EQ(spool.run([&spool] {
+        int mask = 0;
+        void* comm = openV5(0xb0b, 2, 1, mask);
+        void* ended = openV5(0xe0d, 2, 1, mask);
+        if (comm == nullptr || mask == 0) {
+            throw 1;
+        }
+        collective(comm, nullptr, "AllReduce", "ncclFloat32", 8);
+        ncclProfiler_v5.finalize(ended);
+        spool.setLevel(raw::RecordingLevel::Standard);
+        for (int i = 0; i < 60'000 && !session::sink::activityWanted(); ++i) {
+            const timespec pause{0, 1'000'000};
+            nanosleep(&pause, nullptr);
+        }
+        collective(comm, nullptr, "AllReduce", "ncclFloat32", 16);
+        ncclProfiler_v5.finalize(comm);
+    }),
+        0);
+    const RawSpool raw = read(spool);
+    ASSERT_EQ(raw.eventsOf<raw::CommOp>().size(), 1u);
+    EXPECT_EQ(raw.eventsOf<raw::CommOp>().front().count, 16u);
+    std::vector<std::pair<std::uint64_t, std::uint16_t>> lives;
+    for (const raw::Comm& comm : raw.historyOf<raw::Comm>()) {
+        lives.emplace_back(comm.hash, comm.life);
+    }
+    EXPECT_THAT(lives,
+        testing::ElementsAre(testing::Pair(0xb0bu, GD_RT_CREATED), testing::Pair(0xb0bu, GD_RT_DESTROYED)));
 }
 
 TEST(NcclPlugin, AnUnknownTypeIsAnIssueNotAGuess) {

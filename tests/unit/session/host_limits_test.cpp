@@ -3,12 +3,15 @@
 #include "collector/session/session.h"
 
 #include "collector/raw/records_process.h"
+#include "collector/raw/spool_name.h"
 #include "tests/unit/session/session_test_support.h"
 
 #include <atomic>
+#include <cstddef>
 #include <ctime>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -141,6 +144,90 @@ TEST(HostLimits, StopsAndSaysSoWhenTheSegmentCannotGrow) {
         saidInRecord = saidInRecord || raw.string(issue.code) == "segment_write_failed";
     }
     EXPECT_TRUE(saidInRecord);
+}
+
+// What cannot be written need not cost the job anything: sources hear of it, and a switch may take ticks.
+TEST(HostLimits, ASourceIsSwitchedOffWhenWritingFailed) {
+    static std::atomic<std::uint32_t> level{99};
+    static std::atomic<unsigned> ticksWhileOff{0};
+    static constexpr SourceHooks kHooks{nullptr,
+        [](raw::RecordingLevel now, std::uint32_t) noexcept { level = static_cast<std::uint32_t>(now); },
+        [](std::int64_t) noexcept { ticksWhileOff += level == 0 ? 1U : 0U; }, nullptr};
+    SpoolBuilder spool;
+    spool.setVariable("GRAPHDOCTOR_POLL_MS", "1");
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(spool.run([] {
+        registerSource(&kHooks);
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        if (!eventually([] { return level == static_cast<std::uint32_t>(raw::RecordingLevel::Standard); })) {
+            _exit(1);
+        }
+        const rlimit limit{64 * 1024, 64 * 1024};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        for (std::uint64_t i = 2; sink::enabled(); ++i) {
+            call(GD_API_LAUNCH_KERNEL, 0, i);
+        }
+        _exit(eventually([] { return level == 0 && ticksWhileOff > 3; }) ? 0 : 2);
+    }),
+        0);
+    testing::internal::GetCapturedStderr();
+}
+
+// It could never be read, and would fill the disk unseen.
+TEST(HostLimits, StopsAndSaysSoWhenAFileOfTheSpoolIsRemoved) {
+    testing::internal::CaptureStderr();
+    SpoolBuilder spool;
+    EXPECT_EQ(spool.run([&spool] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        for (const auto& entry : std::filesystem::directory_iterator(spool.path())) {
+            if (entry.path().extension() == raw::kEventsSuffix) {
+                std::filesystem::remove(entry.path()); // not the segment: the builder finds the ring by it
+            }
+        }
+        for (std::uint64_t i = 2; i < 10'000'000 && sink::enabled(); ++i) {
+            call(GD_API_LAUNCH_KERNEL, 0, i);
+        }
+        const auto holdsAFile = [] {
+            for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+                std::error_code gone;
+                const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+                if (target.ends_with(" (deleted)") && target.find(raw::kEventsSuffix) != std::string::npos) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        _exit(!sink::enabled() && eventually([&] { return !holdsAFile(); }) ? 0 : 1);
+    }),
+        0);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::HasSubstr("No such file or directory; recording of process"));
+    EXPECT_EQ(said.find("graphdoctor:"), said.rfind("graphdoctor:"));
+}
+
+// It is looked for at each tick: a mapping left each time would take all of the job's within the hour.
+TEST(HostLimits, AControlPageOfAnotherVersionIsNotKeptMapped) {
+    SpoolBuilder spool;
+    spool.setVariable("GRAPHDOCTOR_POLL_MS", "1");
+    spool.setLevel(raw::RecordingLevel::Standard);
+    const int page = open((spool.path() + "/" + raw::kControlPageName).c_str(), O_RDWR);
+    ASSERT_GE(page, 0);
+    const std::uint32_t version = raw::kRawVersion + 1;
+    ASSERT_EQ(pwrite(page, &version, sizeof version, offsetof(raw::ControlPage, version)),
+        static_cast<ssize_t>(sizeof version));
+    close(page);
+    EXPECT_EQ(spool.run([&spool] {
+        call(GD_API_LAUNCH_KERNEL, 0, 1);
+        const timespec pause{0, 100'000'000};
+        nanosleep(&pause, nullptr);
+        std::ifstream maps("/proc/self/maps");
+        int mapped = 0;
+        for (std::string line; std::getline(maps, line);) {
+            mapped += line.ends_with(spool.path() + "/" + raw::kControlPageName) ? 1 : 0;
+        }
+        _exit(mapped <= 2 ? 0 : 1); // the builder's own, and one being looked at
+    }),
+        0);
 }
 
 TEST(HostLimits, AFileSizeLimitOfNothingDoesNotEndTheJob) {

@@ -348,6 +348,38 @@ TEST_F(RingTest, NamesThatAJobNumbersTakeNoMoreThanTheirBudget) {
     EXPECT_EQ(strings.namesLeftOut(), before + 3);
 }
 
+// A job whose lengths vary launches each kernel in ever new sizes.
+TEST_F(RingTest, ShapesOfKernelsAreLimited) {
+    ASSERT_TRUE(ring->prepare());
+    Interner strings(*ring, 1);
+    raw::KernelShape shape{};
+    const auto sized = [&](raw::StringRef name, std::uint32_t blocks) {
+        shape.name = name;
+        shape.grid[0] = blocks;
+        return strings.shape(shape);
+    };
+    const raw::ShapeRef first = sized(1, 1);
+    raw::ShapeRef last = 0;
+    for (std::uint32_t blocks = 2; blocks <= Interner::kMaxShapes; ++blocks) {
+        last = sized(1, blocks);
+        if (blocks % 1024 == 0) {
+            ring->sealHistory();
+            recycleFull();
+        }
+    }
+    EXPECT_EQ(last, Interner::kMaxShapes);
+    EXPECT_EQ(strings.shapesLeftOut(), 0u);
+    const raw::ShapeRef anySize = sized(1, 1 << 30);
+    EXPECT_EQ(sized(1, (1 << 30) + 1), anySize);
+    EXPECT_NE(sized(2, 5), anySize);
+    EXPECT_EQ(sized(1, 1), first) << "known ones stay themselves";
+    EXPECT_EQ(strings.shapesLeftOut(), 3u);
+    const std::vector<raw::KernelShape> written = found().historyOf<raw::KernelShape>();
+    ASSERT_FALSE(written.empty());
+    EXPECT_EQ(written.back().name, 2u);
+    EXPECT_EQ(written.back().grid[0], 0u);
+}
+
 TEST_F(RingTest, NamesThatAFullRingRefusesLeaveTheBudgetAsItWas) {
     ASSERT_TRUE(ring->prepare());
     Interner strings(*ring, 1);

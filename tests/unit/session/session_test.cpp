@@ -3,6 +3,7 @@
 
 #include "collector/raw/records_api.h"
 #include "collector/raw/records_coverage.h"
+#include "collector/raw/records_graph.h"
 #include "collector/raw/records_memory.h"
 #include "collector/raw/records_process.h"
 #include "collector/session/hooks.h"
@@ -300,6 +301,45 @@ TEST(Session, TheControlPageSwitchesRecordingOffAndOn) {
         levels.push_back(state.level);
     }
     EXPECT_THAT(levels, testing::ElementsAre(3u, 0u, 1u));
+}
+
+// Allocations at a high rate, for days: what says which graphs and steps there were must still fit.
+TEST(Session, FrequentRecordsLeaveTheHistoryItsShareOfTheLimit) {
+    SpoolBuilder spool;
+    spool.setVariable("GRAPHDOCTOR_LIMITS", "size=8000000");
+    ASSERT_EQ(spool.run([] {
+        gd_rt_block block{};
+        block.size = sizeof block;
+        block.event = GD_RT_BLOCK_ALLOCATED;
+        for (std::uint64_t i = 0; i < 60'000; ++i) {
+            block.ptr = i * 4096;
+            sink::frameworkBlock(block);
+            if (i % 1'000 == 0) {
+                const timespec pause{0, 3'000'000};
+                nanosleep(&pause, nullptr); // for the drainer
+            }
+        }
+        sink::frameworkCoverage(raw::CoverageState::Complete, 0, "");
+        gd_rt_graph graph{};
+        graph.size = sizeof graph;
+        graph.graph = 77;
+        sink::graph(GD_RT_CREATED, graph);
+    }),
+        0);
+    const RawSpool raw = read(spool);
+    const std::size_t blocks = raw.historyOf<raw::FrameworkBlock>().size();
+    EXPECT_EQ(blocks, 1'000'000 / sizeof(raw::FrameworkBlock));
+    EXPECT_EQ(raw.header.historyFull, 0u);
+    EXPECT_FALSE(raw.historyOf<raw::Graph>().empty());
+    std::vector<raw::CoverageState> states;
+    for (const raw::Coverage& coverage : raw.historyOf<raw::Coverage>()) {
+        if (coverage.source == static_cast<std::uint32_t>(raw::CoverageSource::framework_allocator)
+            && raw.string(coverage.reason).find("--max-size") != std::string::npos) {
+            states.push_back(static_cast<raw::CoverageState>(coverage.state));
+        }
+    }
+    EXPECT_THAT(states, testing::ElementsAre(raw::CoverageState::Partial, raw::CoverageState::Partial))
+        << "what the hook says later does not undo it";
 }
 
 TEST(Session, AFlushBringsEverythingIntoTheSegment) {

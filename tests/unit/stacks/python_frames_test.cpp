@@ -39,6 +39,39 @@ TEST(PythonDump, PassesOverOtherLines) {
     EXPECT_FALSE(parseTracebackLine("", frame));
 }
 
+// With a sub-interpreter in the process PyGILState_Check says yes in every thread. Without the GIL none of
+// the other functions may be called: the first one would read the missing thread state.
+TEST(PythonFrames, AreNotAskedForInAThreadWithoutTheGilBesideASubInterpreter) {
+    static int state = 0;
+    static void* current = nullptr;
+    static bool isAsked = false;
+    gd::stacks::PythonRuntime runtime;
+    runtime.holdsGil = [] { return 1; };
+    runtime.thisThreadState = [] { return static_cast<void*>(&state); };
+    runtime.currentThreadState = [] { return current; };
+    runtime.fetchError = [](void**, void**, void**) { isAsked = true; };
+    runtime.restoreError = [](void*, void*, void*) {};
+    runtime.clearError = [] {};
+    runtime.currentFrame = []() -> void* { return nullptr; };
+    runtime.frameBack = [](void*) -> void* { return nullptr; };
+    runtime.frameCode = [](void*) -> void* { return nullptr; };
+    runtime.frameLine = [](void*) { return 0; };
+    runtime.getAttribute = [](void*, const char*) -> void* { return nullptr; };
+    runtime.asUtf8 = [](void*) -> const char* { return nullptr; };
+    runtime.release = [](void*) {};
+    const auto walk = [&runtime] {
+        isAsked = false;
+        gd::stacks::walkByPublicInterface(
+            runtime, [](void*, const PythonFrame&) {}, nullptr, 64);
+        return isAsked;
+    };
+    EXPECT_FALSE(walk()) << "nobody holds it";
+    current = &current;
+    EXPECT_FALSE(walk()) << "another thread state holds it";
+    current = &state;
+    EXPECT_TRUE(walk());
+}
+
 TEST(PythonFrames, AreNoneWithoutPython) {
     gd::stacks::refreshPythonRuntime();
     EXPECT_EQ(gd::stacks::walkPythonFrames([](void*, const PythonFrame&) {}, nullptr, 64), 0U);
