@@ -11,7 +11,7 @@ void SequenceTracker::setCurrent(std::map<std::uint64_t, Run>::iterator run) {
     m_limit = behind == m_runs.end() ? kNoLimit : behind->first;
 }
 
-bool SequenceTracker::addSlowly(std::uint32_t sequence, std::int64_t timeNs) {
+bool SequenceTracker::addSlowly(std::uint64_t sequence, std::int64_t timeNs) {
     auto behind = m_runs.upper_bound(sequence);
     if (behind != m_runs.begin()) {
         const auto run = std::prev(behind);
@@ -33,14 +33,14 @@ bool SequenceTracker::addSlowly(std::uint32_t sequence, std::int64_t timeNs) {
             return true;
         }
     }
-    if (behind != m_runs.end() && behind->first == std::uint64_t{sequence} + 1) {
+    if (behind != m_runs.end() && behind->first == sequence + 1) {
         Run run = behind->second;
         run.firstNs = timeNs != 0 ? timeNs : run.firstNs;
         m_runs.erase(behind);
         setCurrent(m_runs.emplace(sequence, run).first);
         return true;
     }
-    setCurrent(m_runs.emplace(sequence, Run{std::uint64_t{sequence} + 1, timeNs, timeNs}).first);
+    setCurrent(m_runs.emplace(sequence, Run{sequence + 1, timeNs, timeNs}).first);
     return true;
 }
 

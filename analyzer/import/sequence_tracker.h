@@ -22,8 +22,11 @@ public:
     SequenceTracker(const SequenceTracker&) = delete; // holds iterators into itself
     SequenceTracker& operator=(const SequenceTracker&) = delete;
 
-    // False: this number was seen before. `timeNs` 0 = the record has no time.
-    bool add(std::uint32_t sequence, std::int64_t timeNs) {
+    // False: this number was seen before. `timeNs` 0 = the record has no time. Records carry the low 32 bits
+    // of their number: the one nearest to the last that was added is meant.
+    bool add(std::uint32_t low, std::int64_t timeNs) {
+        const std::uint64_t sequence = wholeNumber(low);
+        m_last = sequence;
         if (m_current != m_runs.end() && sequence == m_current->second.end && sequence < m_limit) {
             ++m_current->second.end;
             if (timeNs != 0)
@@ -44,11 +47,17 @@ private:
     };
     static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
-    bool addSlowly(std::uint32_t sequence, std::int64_t timeNs);
+    std::uint64_t wholeNumber(std::uint32_t low) const {
+        const auto step = static_cast<std::int32_t>(low - static_cast<std::uint32_t>(m_last));
+        const std::int64_t number = static_cast<std::int64_t>(m_last) + step;
+        return m_runs.empty() || number < 0 ? low : static_cast<std::uint64_t>(number);
+    }
+    bool addSlowly(std::uint64_t sequence, std::int64_t timeNs);
     void setCurrent(std::map<std::uint64_t, Run>::iterator run);
 
     std::map<std::uint64_t, Run> m_runs; // by first number, never touching each other but at m_limit
     std::map<std::uint64_t, Run>::iterator m_current = m_runs.end();
+    std::uint64_t m_last = 0; // number added last
     std::uint64_t m_limit = kNoLimit; // first number of the run behind the current one
 };
 
