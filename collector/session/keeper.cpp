@@ -300,23 +300,26 @@ void Keeper::sayPython() noexcept {
 void Keeper::renameThreads() noexcept {
     for (ThreadState* thread = m_session.threads.load(std::memory_order_acquire); thread != nullptr;
          thread = thread->next.load(std::memory_order_acquire)) {
-        if (thread->inUse.load(std::memory_order_acquire) == 0) {
+        const std::uint32_t tid = thread->tid.load(std::memory_order_acquire);
+        if (tid == 0 || thread->inUse.load(std::memory_order_acquire) == 0) {
             continue;
         }
+        const raw::ThreadRef number = std::atomic_ref(thread->lane.thread).load(std::memory_order_relaxed);
         char path[64];
         char name[32];
-        formatInto(path, "/proc/self/task/", decimal(thread->tid), "/comm");
+        formatInto(path, "/proc/self/task/", decimal(tid), "/comm");
         std::size_t length = readFile(path, name, sizeof name);
         length -= length != 0 && name[length - 1] == '\n' ? 1 : 0;
         const raw::StringRef ref = m_session.strings.string({name, length});
-        if (ref == 0 || ref == thread->name.load(std::memory_order_relaxed)) {
+        const bool isAnother = thread->tid.load(std::memory_order_acquire) != tid;
+        if (ref == 0 || ref == thread->name.load(std::memory_order_relaxed) || isAnother) {
             continue;
         }
         thread->name.store(ref, std::memory_order_relaxed);
         raw::Thread record{};
         record.timeNs = monotonicNs();
-        record.thread = thread->lane.thread;
-        record.tid = thread->tid;
+        record.thread = number;
+        record.tid = tid;
         record.name = ref;
         m_session.ring.appendHistory(record);
     }

@@ -97,6 +97,7 @@ ThreadState* newThreadState(SessionState& session) noexcept {
         std::uint32_t unused = 0;
         if (thread->inUse.load(std::memory_order_relaxed) == 0
             && thread->inUse.compare_exchange_strong(unused, 1, std::memory_order_acq_rel)) {
+            thread->tid.store(0, std::memory_order_relaxed);
             thread->lane.sequence = 0;
             thread->openCallCount = 0;
             thread->openRangeCount = 0;
@@ -127,8 +128,9 @@ ThreadState* registerThread(SessionState& session) noexcept {
     if (thread == nullptr) {
         return nullptr;
     }
-    thread->lane.thread = session.nextThread.fetch_add(1, std::memory_order_relaxed);
-    thread->tid = ownTid();
+    std::atomic_ref(thread->lane.thread)
+        .store(session.nextThread.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    thread->tid.store(ownTid(), std::memory_order_release);
     std::atomic_ref(thread->mark->thread).store(thread->lane.thread, std::memory_order_relaxed);
     threadNow = thread;
     watchThreadEnd(thread);
@@ -138,7 +140,7 @@ ThreadState* registerThread(SessionState& session) noexcept {
     raw::Thread record{};
     record.timeNs = monotonicNs();
     record.thread = thread->lane.thread;
-    record.tid = thread->tid;
+    record.tid = thread->tid.load(std::memory_order_relaxed);
     record.name = session.strings.string(name);
     thread->name.store(record.name, std::memory_order_relaxed);
     session.ring.appendHistory(record);

@@ -42,7 +42,7 @@ struct ThreadState {
         = nullptr; ///< of another process (a forked child) when it differs from the current one
     std::atomic<ThreadState*> next{nullptr}; ///< list of all threads
     std::atomic<std::uint32_t> inUse{0};
-    std::uint32_t tid = 0;
+    std::atomic<std::uint32_t> tid{0}; ///< stored last: 0 = the numbers of this thread are being written
     raw::ThreadMark* mark = &unseenMark; ///< in the ring, as long as one is left there
     raw::ThreadMark unseenMark{};
     std::atomic<raw::StringRef> name{0};

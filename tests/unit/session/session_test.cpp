@@ -416,6 +416,7 @@ TEST(Session, ARequestFromBeforeTheFirstRecordIsAlreadyFollowed) {
 TEST(Session, DropsAreCountedAndLeaveGapsOfTheirSize) {
     SpoolBuilder spool;
     spool.setVariable("GRAPHDOCTOR_RING_BYTES", "1048576");
+    spool.setVariable("GRAPHDOCTOR_POLL_MS", "1000"); // the collector's thread would switch recording off
     ASSERT_EQ(spool.run(
                   [] {
                       call(GD_API_LAUNCH_KERNEL, 0, 1);
