@@ -86,9 +86,36 @@ struct Aftermath {
     std::int64_t replays = 0;
     const Replay* first = nullptr;
     std::int64_t stackId = 0; // of that launch, or of its graph's capture
+    std::int64_t unfinished = 0;
     std::int64_t failed = 0;
     const ApiCall* firstFailed = nullptr;
 };
+
+bool holdsCallsOf(const ProcessData& process, const Replay& replay, const std::set<std::int64_t>& captures) {
+    const Exec* exec = process.exec(replay.execId);
+    const Graph* graph = exec == nullptr ? nullptr : process.templateOf(*exec);
+    return graph != nullptr && captures.contains(graph->captureId);
+}
+
+// Launches before `goneNs` that the device had not ended by then. One without device times had not if replays
+// were measured and none behind it in its stream was; with recording off nobody knows.
+std::int64_t unfinishedAt(
+    const ProcessData& process, const std::set<std::int64_t>& captures, std::int64_t goneNs) {
+    std::map<std::int64_t, std::int64_t> lastMeasured; // by stream: launch
+    for (const Replay& replay : process.replays) {
+        if (replay.measured)
+            lastMeasured[replay.streamId] = replay.launchStartNs;
+    }
+    return std::count_if(process.replays.begin(), process.replays.end(), [&](const Replay& replay) {
+        if (replay.launchStartNs >= goneNs || replay.result != 0 || !holdsCallsOf(process, replay, captures))
+            return false;
+        if (replay.measured)
+            return replay.endNs > goneNs;
+        const auto last = lastMeasured.find(replay.streamId);
+        return (last == lastMeasured.end() || last->second < replay.launchStartNs)
+            && process.complete("graph_trace", replay.launchStartNs, goneNs);
+    });
+}
 
 Aftermath aftermathOf(const ProcessData& process, const Comm& comm, const std::set<std::int64_t>& captures) {
     Aftermath after;
@@ -100,18 +127,18 @@ Aftermath aftermathOf(const ProcessData& process, const Comm& comm, const std::s
               return capture.startNs < goneNs && capture.endNs.value_or(process.endNs) > goneNs;
           });
     for (const Replay& replay : process.replays) {
-        const Exec* exec = process.exec(replay.execId);
-        const Graph* graph = exec == nullptr ? nullptr : process.templateOf(*exec);
-        if (replay.launchStartNs < goneNs || graph == nullptr || !captures.contains(graph->captureId))
+        if (replay.launchStartNs < goneNs || !holdsCallsOf(process, replay, captures))
             continue;
         ++after.replays;
         if (after.first != nullptr)
             continue;
         after.first = &replay;
-        const Capture* capture = process.capture(graph->captureId);
+        const Exec* exec = process.exec(replay.execId);
+        const Capture* capture = process.capture(process.templateOf(*exec)->captureId);
         const std::int64_t launched = replay.stackId != 0 ? replay.stackId : exec->launchStackId;
         after.stackId = launched != 0 ? launched : capture == nullptr ? 0 : capture->beginStackId;
     }
+    after.unfinished = unfinishedAt(process, captures, goneNs);
     for (const ApiCall& call : process.calls) {
         constexpr std::int32_t kNotReady = 600;
         if (call.startNs < goneNs || !call.returned || call.result == 0 || call.result == kNotReady)
@@ -173,7 +200,7 @@ public:
             comm.aborted && isFirstAbort(m_raw, process, comm), after.openCaptures, after.replays,
             after.first == nullptr ? std::nullopt : std::optional(after.first->launchStartNs),
             after.first == nullptr ? std::nullopt : std::optional(after.first->execId), orNull(after.stackId),
-            after.failed, failureText(m_raw, after.firstFailed), known);
+            after.unfinished, after.failed, failureText(m_raw, after.firstFailed), known);
     }
 
 private:
@@ -187,7 +214,7 @@ Result<void> buildCommLifetime(FactContext& context) {
     GD_TRY_ASSIGN(const auto versions, readNcclVersions(context.db));
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare("INSERT INTO comm_lifetime VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                           "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                           "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     Writer writer(context.raw, std::move(insert));
     for (const ProcessData& process : context.raw.processes) {
         const auto version = versions.find(process.processId);

@@ -104,9 +104,10 @@ Result<void> writeNothingDelivered(FactContext& context, const ProcessData& proc
 } // namespace
 
 Result<void> buildDeviceBusy(FactContext& context) {
+    constexpr std::int64_t kUnknown = -1; // NULL in the table
     GD_TRY_ASSIGN(auto insert,
-        context.db.prepare(
-            "INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+        context.db.prepare("INSERT INTO device_busy VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, -1), ?, ?, ?, ?, "
+                           "?, ?, ?, ?, ?)"));
     for (const ProcessData& process : context.raw.processes) {
         if (process.steps.empty())
             continue;
@@ -120,6 +121,7 @@ Result<void> buildDeviceBusy(FactContext& context) {
             Walker comm(timeline.comm);
             Walker exposedComm(exposed);
             Walker graphs(timeline.graphs);
+            Walker commInside(timeline.commInside);
             const IntervalSet queuedSet = queuedTime(process, timeline, waiting);
             Walker queued(queuedSet);
             std::vector<std::int64_t> replays(process.steps.size());
@@ -142,9 +144,12 @@ Result<void> buildDeviceBusy(FactContext& context) {
                     && (replays[i] == 0
                         || process.covered("graph_trace", step.startNs, step.endNs) != CoverageState::absent
                         || process.complete("node_activity", step.startNs, step.endNs));
+                const bool isHidden = commInside.coveredNs(step.startNs, step.endNs) > 0;
+                const std::int64_t withoutComm
+                    = isHidden ? kUnknown : compute.coveredNs(step.startNs, step.endNs);
                 GD_TRY(insert.runWith(process.processId, timeline.deviceId, process.steps[i].step,
                     process.steps[i].steady(), step.startNs, step.endNs,
-                    busy.coveredNs(step.startNs, step.endNs), compute.coveredNs(step.startNs, step.endNs),
+                    busy.coveredNs(step.startNs, step.endNs), withoutComm,
                     comm.coveredNs(step.startNs, step.endNs), exposedComm.coveredNs(step.startNs, step.endNs),
                     graphs.coveredNs(step.startNs, step.endNs), queued.coveredNs(step.startNs, step.endNs),
                     replays[i], granularity(timeline), device == nullptr ? 0 : device->unevenNs(), known,

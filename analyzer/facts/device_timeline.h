@@ -17,6 +17,8 @@ struct DeviceTimeline {
     IntervalSet comm; // communication kernels that were recorded one by one
     IntervalSet compute; // everything else; a replay as a whole counts here
     IntervalSet graphs; // replays
+    IntervalSet
+        commInside; // of these, recorded as a whole and with communication, which has no times of its own
     IntervalSet feeds; // copies from the host outside graphs, while nothing else runs
     std::vector<std::int32_t> replays; // measured, indices into ProcessData::replays, sorted by device start
     bool hasNodeReplays = false;
@@ -24,6 +26,6 @@ struct DeviceTimeline {
 };
 
 // One per device that has work, by device id.
-std::vector<DeviceTimeline> deviceTimelines(const ProcessData& process);
+std::vector<DeviceTimeline> deviceTimelines(const RawData& raw, const ProcessData& process);
 
 } // namespace gd::facts

@@ -91,7 +91,7 @@ Result<void> buildFacts(Db& db, const FactsOptions& options) {
     GD_TRY_ASSIGN(auto stacks, StackReader::open(db));
     FactContext context{db, options, raw, stacks, {}};
     for (const ProcessData& process : raw.processes)
-        context.timelines.push_back(deviceTimelines(process));
+        context.timelines.push_back(deviceTimelines(context.raw, process));
     GD_TRY(buildAll(context).context("building facts"));
     if (!options.inTempSchema) {
         GD_TRY_ASSIGN(

@@ -228,11 +228,12 @@ private:
 Result<void> writeExec(Statement& insert, const ProcessData& process, const Exec& exec, const Graph& graph,
     Region& region, const ShapeNames& shapes) {
     const Items kernels = region.kernelsOf(graph);
-    if (kernels.size() < kLeastKernels || !region.hasOneSize(kernels))
+    if (kernels.empty() || !region.hasOneSize(kernels))
         return {};
     const Varying kernel = varyingOf(region.eagerKernels(), kernels);
-    if (kernel.captured == nullptr)
-        return {};
+    const bool isLong = kernels.size() >= kLeastKernels;
+    const bool known = isLong && kernel.runs >= 2; // else there is nothing to compare
+    const bool varies = isLong && kernel.captured != nullptr;
     const Varying call = varyingOf(region.eagerCalls(), region.callsOf(graph));
     const Replay& first = process.replays[static_cast<std::size_t>(exec.replays.front())];
     const Replay& last = process.replays[static_cast<std::size_t>(exec.replays.back())];
@@ -241,16 +242,23 @@ Result<void> writeExec(Statement& insert, const ProcessData& process, const Exec
     const Capture* capture = process.capture(graph.captureId);
     const auto grid = [&](std::int64_t shape) { return shapes.grid(shape); };
     const auto bytes = [](std::int64_t count) { return std::to_string(count); };
-    const bool hasCall = call.captured != nullptr;
+    const bool hasCall = varies && call.captured != nullptr;
     return insert.runWith(process.processId, exec.execId, process.graphName(&graph, exec.execId), kernel.runs,
-        kernel.different, kernel.items, region.nameOf(*kernel.captured), listOf(kernel.sizes, grid),
-        grid(kernel.captured->size), hasCall ? std::optional(call.captured->commHash) : std::nullopt,
+        varies ? kernel.different : 1, kernel.items,
+        varies ? std::optional(region.nameOf(*kernel.captured)) : std::nullopt,
+        varies ? std::optional(listOf(kernel.sizes, grid)) : std::nullopt,
+        varies ? std::optional(grid(kernel.captured->size)) : std::nullopt,
+        hasCall ? std::optional(call.captured->commHash) : std::nullopt,
         hasCall ? std::optional(region.nameOf(*call.captured)) : std::nullopt,
         hasCall ? std::optional(listOf(call.sizes, bytes)) : std::nullopt,
         hasCall ? std::optional(call.captured->size) : std::nullopt,
         hasCall ? orNull(call.captured->stackId) : std::nullopt, launches, first.launchStartNs,
         last.launchEndNs, process.stepNumberAt(first.launchStartNs),
-        capture == nullptr ? orNull(graph.stackId) : orNull(capture->beginStackId));
+        capture == nullptr ? orNull(graph.stackId) : orNull(capture->beginStackId), known,
+        known ? std::nullopt
+            : isLong
+            ? std::optional<std::string>("no eager run of a graph's kernels was recorded to compare it with")
+            : std::optional<std::string>("the graphs have too few kernels to be told from others"));
 }
 
 } // namespace
@@ -259,14 +267,14 @@ Result<void> buildFrozenShape(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO frozen_shape VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, ?)"));
+            "?, ?, ?, ?)"));
     GD_TRY_ASSIGN(const ShapeNames shapes, ShapeNames::read(context.db));
     for (const ProcessData& process : context.raw.processes) {
         GD_TRY_ASSIGN(Region region, Region::read(context, process));
         for (const Exec& exec : process.execs) {
             const Graph* graph = process.templateOf(exec);
             const bool ran = graph != nullptr && !exec.replays.empty() && !region.isUpdated(exec);
-            if (ran && !region.eagerKernels().empty())
+            if (ran)
                 GD_TRY(writeExec(insert, process, exec, *graph, region, shapes));
         }
     }

@@ -16,7 +16,8 @@ struct Member {
 
 struct Communicator {
     std::vector<Member> members; // by process
-    bool isUsable = true;
+    const char* why = nullptr; // why its calls cannot be compared, whoever has recorded them
+    bool isUsable() const { return why == nullptr && members.size() >= 2; }
 };
 
 // Sends and receives belong to pairs, not to all ranks.
@@ -41,7 +42,7 @@ std::set<std::int64_t> capturesThatNeverRan(const ProcessData& process) {
     return result;
 }
 
-// Communicators of which several ranks are in the trace, each from its creation on.
+// By hash; with the calls of each member where they can be compared.
 std::map<std::int64_t, Communicator> communicators(const RawData& raw) {
     std::map<std::int64_t, Communicator> result;
     std::map<const ProcessData*, std::set<std::int64_t>> neverRan;
@@ -52,14 +53,16 @@ std::map<std::int64_t, Communicator> communicators(const RawData& raw) {
             // Calls do not say which of several lives of one process they belong to.
             const bool twice = std::any_of(entry.members.begin(), entry.members.end(),
                 [&](const Member& member) { return member.process == &process; });
-            entry.isUsable
-                = entry.isUsable && comm.commHash != 0 && !twice && comm.createdNs > process.startNs;
+            if (comm.commHash == 0 || twice)
+                entry.why = "communicators could not be told apart";
+            else if (comm.createdNs <= process.startNs)
+                entry.why = "its first calls were not recorded";
             entry.members.push_back({&process, &comm, {}});
         }
     }
-    std::erase_if(
-        result, [](const auto& entry) { return !entry.second.isUsable || entry.second.members.size() < 2; });
     for (auto& [hash, communicator] : result) {
+        if (!communicator.isUsable())
+            continue;
         for (Member& member : communicator.members) {
             const std::set<std::int64_t>& unused = neverRan[member.process];
             for (const CommOp& op : member.process->commOps) {
@@ -107,14 +110,30 @@ bool recorded(const Member& member) {
         "comm_ops", member.comm->createdNs, member.comm->destroyStartNs.value_or(member.process->endNs));
 }
 
+// A communicator of several ranks about which nothing can be said.
+Result<void> writeUnknown(Statement& insert, std::int64_t hash, const Communicator& communicator) {
+    const Member& member = communicator.members.front();
+    const std::string why = communicator.why != nullptr
+        ? communicator.why
+        : "1 of " + std::to_string(member.comm->nranks) + " ranks of a communicator is in this trace";
+    return insert.runWith(member.process->processId, hash, member.comm->nranks, member.comm->rank, nullptr,
+        nullptr, 0, "none", 0, "no further call", "no further call", member.comm->createdNs,
+        member.process->stepNumberAt(member.comm->createdNs), nullptr, nullptr, nullptr, 0, why);
+}
+
 } // namespace
 
 Result<void> buildRankDivergence(FactContext& context) {
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
-            "INSERT INTO rank_divergence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+            "INSERT INTO rank_divergence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (const auto& [hash, communicator] : communicators(context.raw)) {
         const Member& first = communicator.members.front();
+        if (!communicator.isUsable()) {
+            if (first.comm->nranks > 1)
+                GD_TRY(writeUnknown(insert, hash, communicator));
+            continue;
+        }
         for (std::size_t i = 1; i < communicator.members.size(); ++i) {
             const Member& other = communicator.members[i];
             const Divergence divergence = compare(first, other);
@@ -138,8 +157,8 @@ Result<void> buildRankDivergence(FactContext& context) {
                 other.process->stepNumberAt(startNs),
                 here == nullptr ? std::nullopt : orNull(std::int64_t{here->threadId}),
                 here == nullptr ? std::nullopt : orNull(here->stackId),
-                there == nullptr ? std::nullopt : orNull(there->stackId),
-                recorded(first) && recorded(other)));
+                there == nullptr ? std::nullopt : orNull(there->stackId), recorded(first) && recorded(other),
+                nullptr));
         }
     }
     return {};

@@ -19,6 +19,7 @@ struct Sign {
     Judge judge;
     double limit;
     const char* sql;
+    const char* nothing = "nothing to measure"; // why there is no figure of what was recorded
 };
 
 constexpr Sign kSigns[] = {
@@ -86,8 +87,10 @@ constexpr Sign kSigns[] = {
         "SELECT 1.0 * SUM(busy_ns) / NULLIF(SUM(end_ns - start_ns), 0) FROM device_busy "
         "WHERE :p IN (0, process_id) AND steady AND known"},
     {"gpu_busy.without_nccl_ratio", "ratio", "eager_kernel_activity", nullptr, Judge::none, 0,
-        "SELECT 1.0 * SUM(busy_without_comm_ns) / NULLIF(SUM(end_ns - start_ns), 0) FROM device_busy "
-        "WHERE :p IN (0, process_id) AND steady AND known"},
+        "SELECT CASE WHEN COUNT(*) = COUNT(busy_without_comm_ns) THEN 1.0 * SUM(busy_without_comm_ns) / "
+        "NULLIF(SUM(end_ns - start_ns), 0) END FROM device_busy "
+        "WHERE :p IN (0, process_id) AND steady AND known",
+        "communication inside replays was not measured"},
     {"gpu_busy.in_graphs_ratio", "ratio", "eager_kernel_activity", nullptr, Judge::none, 0,
         "SELECT 1.0 * SUM(MIN(graph_ns, busy_ns)) / NULLIF(SUM(busy_ns), 0) FROM device_busy "
         "WHERE :p IN (0, process_id) AND steady AND known"},
@@ -193,7 +196,7 @@ public:
         std::optional<std::string> reason = orNull(coverage.reason);
         // Recorded, and still no figure: the job did nothing that it could be taken from.
         if (!value && !text && !reason)
-            reason = row ? "nothing to measure" : row.error().message;
+            reason = row ? sign.nothing : row.error().message;
         return m_insert.runWith(processId, sign.name, value, sign.unit, text, word(coverage.state), reason,
             sign.healthy == nullptr ? std::nullopt : std::optional<std::string>(sign.healthy),
             verdictOf(sign, value));

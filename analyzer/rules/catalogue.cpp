@@ -73,7 +73,8 @@ One SELECT; each row is one finding; columns are found by name. SQLite's functio
 | `ev1_label`, `ev1_value`, `ev1_unit` … `ev9_…` | figures that prove it; a NULL value is left out; `ev1_table`, `ev1_id` where it is another row |
 | anything else | for the message, for `if COLUMN` in `precedence.txt`, for `expect:` |
 
-A row whose `known` is 0 says nothing: leave it out in the query. The outcome counts such rows.
+A row whose `known` is 0 says nothing: leave it out in the query. The outcome counts such rows of
+the tables that the query reads, not of those that stand in `NOT EXISTS (…)` only.
 )";
 
 std::string escapeCell(std::string_view text) {

@@ -4,6 +4,7 @@
 #include "analyzer/rules/needs.h"
 #include "analyzer/rules/params.h"
 #include "analyzer/rules/row_reader.h"
+#include "analyzer/rules/sql_tokens.h"
 
 #include <cmath>
 #include <map>
@@ -66,6 +67,25 @@ private:
     std::set<std::int64_t> m_stepless;
     RuleRun m_run;
 };
+
+// Without the tables that a query reads in NOT EXISTS (...) only: they take findings away, and what is not
+// known of them makes no rule blind.
+std::vector<std::string> judgedTables(std::string_view query, std::vector<std::string> tables) {
+    std::set<std::string, std::less<>> named;
+    const std::vector<SqlToken> tokens = sqlTokens(query);
+    int depth = 0; // of brackets behind NOT EXISTS, 0 = outside
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const std::string_view text = tokens[i].text;
+        const bool begins
+            = i >= 2 && text == "(" && isKeyword(tokens[i - 1], "EXISTS") && isKeyword(tokens[i - 2], "NOT");
+        if (begins || depth > 0)
+            depth += text == "(" ? 1 : text == ")" ? -1 : 0;
+        else if (tokens[i].kind == SqlTokenKind::word)
+            named.emplace(text);
+    }
+    std::erase_if(tables, [&](const std::string& table) { return !named.contains(table); });
+    return tables;
+}
 
 // Processes that a rule cannot judge, and in how many it can.
 void leaveOut(
@@ -215,7 +235,7 @@ Result<void> Runner::collect(const RuleFile& rule, std::span<const RuleParam> pa
             {"info", "rule_truncated", outcome.count - static_cast<std::int64_t>(m_options.maxFindings),
                 fmt::format("{} fired {} times; the first {} are kept", rule.id, outcome.count,
                     m_options.maxFindings)});
-    return judgeKnown(tables, outcome);
+    return judgeKnown(judgedTables(rule.query, tables), outcome);
 }
 
 // Rows and known rows of a fact table; nullopt for a table without a column `known`.

@@ -202,9 +202,9 @@ CREATE TABLE device_busy (
   start_ns INTEGER NOT NULL, -- of the step on the device
   end_ns INTEGER NOT NULL, -- of the step on the device
   busy_ns INTEGER NOT NULL, -- union of kernels, copies, fills (or whole replays where nodes are not recorded)
-  busy_without_comm_ns INTEGER NOT NULL, -- the same without communication kernels
-  comm_ns INTEGER NOT NULL, -- union of communication
-  exposed_comm_ns INTEGER NOT NULL, -- communication while nothing else runs
+  busy_without_comm_ns INTEGER, -- the same without communication kernels, NULL where a replay with communication was recorded as a whole
+  comm_ns INTEGER NOT NULL, -- union of communication kernels that were recorded one by one
+  exposed_comm_ns INTEGER NOT NULL, -- of these, while nothing else runs
   graph_ns INTEGER NOT NULL, -- union of replays
   queued_ns INTEGER NOT NULL, -- ran nothing though a replay had been launched that waited for no other work: start latency, and its turn beside other processes
   graph_replays INTEGER NOT NULL, -- replays
@@ -324,11 +324,11 @@ CREATE TABLE frozen_shape (
   exec_id INTEGER NOT NULL, -- executable
   graph_name TEXT NOT NULL, -- name for people
   eager_runs INTEGER NOT NULL, -- eager runs of these kernels before the first replay
-  sizes INTEGER NOT NULL, -- different sizes among them, of the kernel that has most
+  sizes INTEGER NOT NULL, -- different sizes among them, of the kernel that has most; 1: all alike
   kernels INTEGER NOT NULL, -- kernels of the graph whose size differs
-  kernel TEXT NOT NULL, -- the one with most sizes
-  eager_text TEXT NOT NULL, -- its grids in the eager runs, in their order, for people
-  frozen_text TEXT NOT NULL, -- its grid in the graph
+  kernel TEXT, -- the one with most sizes, NULL with one size
+  eager_text TEXT, -- its grids in the eager runs, in their order, for people
+  frozen_text TEXT, -- its grid in the graph
   comm_hash INTEGER, -- communicator of the call that has most sizes, NULL: none differs
   comm_kind TEXT, -- the call
   comm_eager_text TEXT, -- its bytes in the eager runs
@@ -338,7 +338,9 @@ CREATE TABLE frozen_shape (
   start_ns INTEGER NOT NULL, -- first of them
   end_ns INTEGER NOT NULL, -- last of them
   step INTEGER, -- step of the first
-  stack_id INTEGER -- where the graph was captured
+  stack_id INTEGER, -- where the graph was captured
+  known INTEGER NOT NULL, -- 0: nothing to compare: fewer than two eager runs of it were recorded, or it has too few kernels
+  why TEXT -- then the reason
 ) STRICT;
 
 -- Steps in which a region that has (or had) a graph ran as single launches.
@@ -421,6 +423,7 @@ CREATE TABLE comm_lifetime (
   first_after_ns INTEGER, -- first of them, NULL none
   after_exec_id INTEGER, -- its executable
   after_stack_id INTEGER, -- where it was launched, or its graph captured
+  unfinished INTEGER NOT NULL, -- launches of executables with its operations before it that the device had not ended by then; 0 too where replays were not measured
   failed_after INTEGER NOT NULL, -- calls of this process that failed after it
   first_failed TEXT, -- first of them: driver function and its error, NULL none
   known INTEGER NOT NULL -- 0: communicators were not recorded
@@ -480,8 +483,8 @@ CREATE TABLE rank_divergence (
   comm_hash INTEGER NOT NULL, -- communicator
   nranks INTEGER NOT NULL, -- its ranks
   rank INTEGER NOT NULL, -- this process's rank in it
-  other_process_id INTEGER NOT NULL, -- the process it is compared with
-  other_rank INTEGER NOT NULL, -- that one's rank
+  other_process_id INTEGER, -- the process it is compared with, NULL: no other rank of it is in the trace
+  other_rank INTEGER, -- that one's rank
   calls INTEGER NOT NULL, -- calls that both made
   what TEXT NOT NULL, -- first difference: 'none' | 'captured' on one, eager on the other | 'kind' | 'bytes' | 'count' one made more calls
   position INTEGER NOT NULL, -- number of that call from 0
@@ -492,7 +495,8 @@ CREATE TABLE rank_divergence (
   thread_id INTEGER, -- thread of the call here
   stack_id INTEGER, -- where it was made here
   other_stack_id INTEGER, -- and there
-  known INTEGER NOT NULL -- 0: communication was not recorded on both from the communicator's creation on
+  known INTEGER NOT NULL, -- 0: communication was not recorded on both from the communicator's creation on, or there is no other
+  why TEXT -- why not known, where that is more than the coverage says
 ) STRICT;
 
 -- Graphs that some processes of the job captured while another one launches the same kernels one by one and never tried

@@ -7,10 +7,12 @@
 -- root: comm
 -- needs: comm_ops>=partial, callbacks>=partial
 -- param hang_s: 10
+-- param returned_s: 1
 -- param since_version: 22600
 -- why: A graph with captured NCCL calls holds a reference to their communicator. ncclCommDestroy,
 --   ncclCommFinalize and destroy_process_group wait until the last such graph and executable is gone; if that
---   happens later in the same thread, or at exit, all ranks wait for ever.
+--   happens later in the same thread, or at exit, all ranks wait for ever. A call that came back at once did not wait
+--   this time, which is only mentioned. An abort waits for nothing (GD509).
 -- fix: Destroy graphs first: del the torch.cuda.CUDAGraph objects (or g.reset()), clear caches that hold them
 --   (compiled functions, TransformerEngine callables, framework graph managers), gc.collect(),
 --   torch.cuda.synchronize(), then torch.distributed.destroy_process_group(). In C++ cudaGraphExecDestroy and
@@ -27,15 +29,16 @@ SELECT c.process_id, c.destroy_start_ns AS start_ns,
   CASE WHEN c.destroy_end_ns IS NULL
     THEN printf('had not returned after %.1f s', c.waited_ns / 1e9)
     ELSE printf('took %.1f s', c.waited_ns / 1e9) END AS outcome,
-  CASE WHEN c.waited_ns >= :hang_s * 1e9 THEN 'error' ELSE 'warning' END
-    AS severity,
+  CASE WHEN c.waited_ns >= :hang_s * 1e9 THEN 'error'
+    WHEN c.destroy_end_ns IS NOT NULL AND c.waited_ns < :returned_s * 1e9
+      THEN 'info' ELSE 'warning' END AS severity,
   CASE WHEN c.nccl_version IS NULL THEN 'medium' ELSE 'high' END AS confidence,
   'communicator' AS ev1_label, printf('0x%x', c.comm_hash) AS ev1_value,
   'one of the executables' AS ev2_label, c.first_exec_id AS ev2_value,
   'last of them destroyed' AS ev3_label, c.execs_gone_ns AS ev3_value,
   'ns' AS ev3_unit, 'NCCL version' AS ev4_label, c.nccl_version AS ev4_value
 FROM comm_lifetime AS c
-WHERE c.known AND c.destroy_start_ns IS NOT NULL
+WHERE c.known AND c.destroy_start_ns IS NOT NULL AND NOT c.aborted
   AND (c.live_execs OR c.live_graphs)
   AND COALESCE(c.nccl_version, :since_version) >= :since_version
 ORDER BY c.process_id, c.comm_hash;
@@ -52,7 +55,20 @@ INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns
   live_execs, live_graphs, graph_name, nccl_version, destroy_stack_id,
   capture_stack_id, destroy_end_ns)
 VALUES (1, 171, 4, 0, 100, 500000000, 0, 1, 'cycle', NULL, 5, 6, 999);
--- expect: communicator of 4 ranks: destroyed while 0 executables and 1 graph with its calls are alive, such as cycle; the call took 0.5 s | confidence=medium severity=warning
+-- expect: communicator of 4 ranks: destroyed while 0 executables and 1 graph with its calls are alive, such as cycle; the call took 0.5 s | confidence=medium severity=info
+-- test: a call that came back within a second is only mentioned
+INSERT INTO comm_lifetime (process_id, comm_hash, nranks, destroy_start_ns, waited_ns, live_execs, nccl_version,
+  destroy_end_ns)
+VALUES (1, 171, 4, 100, 999999999, 1, 22600, 1000000099), (2, 171, 4, 100, 1000000000, 1, 22600, 1000000100),
+  (3, 171, 4, 100, 999999999, 1, 22600, NULL);
+-- expect: communicator of 4 ranks: destroyed while 1 executable and 0 graphs with its calls are alive; the call took 1.0 s | process_id=1 severity=info
+-- expect: communicator of 4 ranks: destroyed while 1 executable and 0 graphs with its calls are alive; the call took 1.0 s | process_id=2 severity=warning
+-- expect: communicator of 4 ranks: destroyed while 1 executable and 0 graphs with its calls are alive; the call had not returned after 1.0 s | process_id=3 severity=warning
+-- test: quiet for an abort, which waits for nothing
+INSERT INTO comm_lifetime (process_id, comm_hash, nranks, destroy_start_ns, destroy_end_ns, waited_ns, live_execs,
+  nccl_version, aborted)
+VALUES (1, 171, 4, 100, 5000100, 5000000, 1, 22809, 1), (2, 171, 4, 100, NULL, 9000000000, 1, 22809, 1);
+-- expect: none
 -- test: quiet when never destroyed, when the graphs were gone before, for older NCCL, and where it was not recorded
 INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, waited_ns,
   live_execs, live_graphs, graph_name, nccl_version, destroy_stack_id,

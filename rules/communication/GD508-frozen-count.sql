@@ -26,7 +26,7 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.step,
   'eager runs compared' AS ev2_label, f.eager_runs AS ev2_value,
   'kernels that differ, too' AS ev3_label, f.kernels AS ev3_value
 FROM frozen_shape AS f
-WHERE f.comm_hash IS NOT NULL AND f.replays >= :replays_min
+WHERE f.known AND f.comm_hash IS NOT NULL AND f.replays >= :replays_min
   AND f.sizes >= :sizes_min
   AND NOT EXISTS (SELECT * FROM fallback AS b
     WHERE b.process_id = f.process_id AND b.eager_runs)
@@ -39,6 +39,10 @@ VALUES (1, 5, 'cycle', 3, 2, 12, 'gemm', '64, 64, 32', '64', 171, 'all_reduce', 
 INSERT INTO fallback (process_id, eager_runs) VALUES (2, 4), (1, 0);
 -- expect: cycle: all_reduce moved 1024, 1024, 512 bytes in eager runs, 1024 in all 3 replays of the only graph | root_id=5 stack_id=9 severity=warning
 -- expect: cycle: all_reduce moved 1024, 1024, 512 bytes in eager runs, 1024 in all 3 replays of the only graph | stack_id=8
+-- test: quiet with nothing to compare
+INSERT INTO frozen_shape (process_id, exec_id, graph_name, eager_runs, sizes, kernels, comm_hash, replays, known)
+VALUES (1, 5, 'cycle', 1, 2, 12, 171, 9, 0);
+-- expect: none
 -- test: quiet when only kernels differ, after two replays, with one size, and when other sizes run eagerly
 INSERT INTO frozen_shape (process_id, exec_id, graph_name, eager_runs, sizes, kernels, kernel, eager_text, frozen_text,
   comm_hash, comm_kind, comm_eager_text, comm_bytes, replays)

@@ -8,7 +8,9 @@
 -- needs: comm_ops>=partial, callbacks>=partial
 -- why: An abort gives a communicator up: a watchdog does it after a time-out or an error (PyTorch's NCCL watchdog), an
 --   error handler or the program itself. What is in flight fails, and graphs with captured calls of that communicator can
---   never be replayed again. Ranks that stop later are victims; the first to abort has the reason.
+--   never be replayed again. Ranks that stop later are victims; the first to abort has the reason. Some versions of
+--   PyTorch also end a communicator with an abort in destroy_process_group: where nothing of it ran any more, no
+--   later call failed and no graph was launched, this is only mentioned.
 -- fix: Find out why this rank gave up: its log just before, and any rank that came late or made other calls (GD502, GD513).
 --   Do not catch the error and go on: end the job and restart from a checkpoint, or destroy the graphs, make a new
 --   communicator and capture again on all ranks. If the limit was too short for a long first step, raise the time-out of
@@ -28,7 +30,11 @@ SELECT c.process_id, c.destroy_start_ns AS start_ns,
   CASE WHEN c.failed_after
     THEN printf('%s of this rank failed from then on, the first %s',
       counted(c.failed_after, 'call'), c.first_failed)
-    ELSE 'no later call of this rank failed' END AS after,
+    ELSE 'no later call of this rank failed' END || CASE WHEN c.unfinished
+    THEN printf('; %s of such graphs had not ended', counted(c.unfinished, 'replay'))
+    ELSE '' END AS after,
+  CASE WHEN c.failed_after OR c.replays_after OR c.open_captures OR c.unfinished
+      OR p.exit_signal THEN 'error' ELSE 'info' END AS severity,
   'communicator' AS ev1_label, printf('0x%x', c.comm_hash) AS ev1_value,
   'executables with its calls' AS ev2_label, c.live_execs AS ev2_value,
   'captures open at the time' AS ev3_label, c.open_captures AS ev3_value,
@@ -44,6 +50,7 @@ SELECT c.process_id, c.destroy_start_ns AS start_ns,
     WHERE e.process_id = c.process_id
       AND e.name = 'TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC') AS ev7_value
 FROM comm_lifetime AS c
+LEFT JOIN process AS p USING (process_id)
 WHERE c.known AND c.first_abort AND (c.live_execs OR c.open_captures)
   -- A device that failed in a replay is the reason to abort (GD210).
   AND NOT EXISTS (SELECT * FROM device_fault AS f
@@ -64,7 +71,21 @@ VALUES (1, 'TORCH_NCCL_ASYNC_ERROR_HANDLING', '3'),
   (1, 'TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC', '600');
 -- expect: communicator of 4 ranks: rank 2 aborted it while 2 executables with its calls were alive, such as cycle; 2 calls of this rank failed from then on, the first cuGraphLaunch: E719 | root_id=171 stack_id=5 ev5_value='3' ev6_value='0' ev7_value='600'
 -- expect: communicator of 2 ranks: rank 0 aborted it while 1 executable with its calls was alive; 1 call of this rank failed from then on, the first cuGraphLaunch: E719
--- expect: communicator of 2 ranks: rank 0 aborted it while a capture was open; no later call of this rank failed
+-- expect: communicator of 2 ranks: rank 0 aborted it while a capture was open; no later call of this rank failed | severity=error
+-- test: only mentioned where all had ended and nothing failed; each sign of the contrary makes it an error
+INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, destroy_end_ns, aborted, first_abort,
+  live_execs, unfinished, failed_after, first_failed, replays_after)
+VALUES (1, 171, 2, 1, 100, 105, 1, 1, 1, 0, 0, NULL, 0),
+  (2, 172, 2, 1, 100, 105, 1, 1, 1, 1, 0, NULL, 0),
+  (3, 173, 2, 1, 100, 105, 1, 1, 1, 0, 1, 'cuGraphLaunch: E719', 0),
+  (4, 174, 2, 1, 100, 105, 1, 1, 1, 0, 0, NULL, 1),
+  (5, 175, 2, 1, 100, 105, 1, 1, 1, 0, 0, NULL, 0);
+INSERT INTO process (process_id, exit_status, exit_signal) VALUES (1, 0, NULL), (5, NULL, 6);
+-- expect: communicator of 2 ranks: rank 1 aborted it while 1 executable with its calls was alive; no later call of this rank failed | severity=info root_id=171
+-- expect: communicator of 2 ranks: rank 1 aborted it while 1 executable with its calls was alive; no later call of this rank failed; 1 replay of such graphs had not ended | severity=error root_id=172
+-- expect: communicator of 2 ranks: rank 1 aborted it while 1 executable with its calls was alive; 1 call of this rank failed from then on, the first cuGraphLaunch: E719 | severity=error
+-- expect: communicator of 2 ranks: rank 1 aborted it while 1 executable with its calls was alive; no later call of this rank failed | severity=error root_id=174
+-- expect: communicator of 2 ranks: rank 1 aborted it while 1 executable with its calls was alive; no later call of this rank failed | severity=error root_id=175
 -- test: quiet for victims, for an orderly end, with nothing alive, and where it was not recorded
 INSERT INTO comm_lifetime (process_id, comm_hash, nranks, rank, destroy_start_ns, aborted, first_abort, live_execs,
   open_captures, known)

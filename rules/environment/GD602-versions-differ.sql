@@ -7,7 +7,7 @@
 -- root: none
 -- why: A program built for one major version of CUDA and run with another calls functions that the other does not have or
 --   understands differently. A container image whose version check is switched off (NVIDIA_DISABLE_REQUIRE) starts on a
---   driver that is too old for it. Two copies of NCCL in one process have two sets of communicators, and which one a call
+--   driver that is too old for it, one of an earlier major version. Two copies of NCCL in one process have two sets of communicators, and which one a call
 --   reaches depends on the order in which libraries were loaded.
 -- fix: Take program, framework and runtime from one source and for one major version of CUDA (one index of wheels, one
 --   image). Unset NVIDIA_DISABLE_REQUIRE, so that the container says itself that the driver is too old. For two copies of
@@ -29,7 +29,7 @@ WITH found AS (
   JOIN stated_version AS d USING (process_id)
   JOIN env_var AS e USING (process_id)
   WHERE c.component = 'container' AND d.component = 'driver'
-    AND c.number > d.number AND e.name = 'NVIDIA_DISABLE_REQUIRE'
+    AND c.number / 1000 > d.number / 1000 AND e.name = 'NVIDIA_DISABLE_REQUIRE'
     AND LOWER(e.value) IN ('1', 'true')
   UNION ALL
   SELECT m.process_id, 'two copies of NCCL are loaded: ' || MIN(m.path)
@@ -54,14 +54,14 @@ VALUES (1, 'built_for', '13.0', 13000, 'a'), (1, 'runtime', '12.9', 12090, 'b');
 INSERT INTO env_var (process_id, name, value) VALUES (1, 'NVIDIA_DISABLE_REQUIRE', '1'), (1, 'CUDA_VERSION', '12.9'),
   (1, 'CUDA_HOME', '/opt/cuda');
 -- expect: the program was built for CUDA 13.0 and its runtime is CUDA 12.9 | ev1_value='1' ev2_value='12.9' severity=warning
--- test: fires for an image that is newer than its driver
+-- test: fires for an image of a later major number than its driver's
 INSERT INTO stated_version (process_id, component, version, number, source)
-VALUES (1, 'container', '12.9', 12090, 'a'), (1, 'driver', '12.8', 12080, 'b'),
-  (2, 'container', '12.9', 12090, 'a'), (2, 'driver', '12.8', 12080, 'b');
+VALUES (1, 'container', '13.0', 13000, 'a'), (1, 'driver', '12.8', 12080, 'b'),
+  (2, 'container', '13.0', 13000, 'a'), (2, 'driver', '12.99', 12990, 'b');
 INSERT INTO env_var (process_id, name, value) VALUES (1, 'NVIDIA_DISABLE_REQUIRE', '1'),
   (2, 'NVIDIA_DISABLE_REQUIRE', 'True');
--- expect: the image is for CUDA 12.9, its version check is off, and the driver serves CUDA 12.8 | ev1_value='1'
--- expect: the image is for CUDA 12.9, its version check is off, and the driver serves CUDA 12.8 | ev1_value='True' ev2_value=null
+-- expect: the image is for CUDA 13.0, its version check is off, and the driver serves CUDA 12.8 | ev1_value='1'
+-- expect: the image is for CUDA 13.0, its version check is off, and the driver serves CUDA 12.99 | ev1_value='True' ev2_value=null
 -- test: fires for two copies of NCCL
 INSERT INTO module (process_id, path) VALUES (1, '/usr/lib/libnccl.so.2.28'), (1, '/opt/torch/lib/libnccl.so.2'),
   (1, '/usr/lib/libnccl.so.2.28');
@@ -76,15 +76,16 @@ VALUES (1, 'built_for', '13.0', 13000, 'a'), (1, 'runtime', '13.99', 13990, 'b')
 -- expect: none
 -- test: quiet for an image that the driver serves, with the check on or without one, and where something else is off
 INSERT INTO stated_version (process_id, component, version, number, source)
-VALUES (1, 'container', '12.8', 12080, 'a'), (1, 'driver', '12.8', 12080, 'b'),
-  (2, 'container', '12.9', 12090, 'a'), (2, 'driver', '12.8', 12080, 'b'),
-  (3, 'container', '12.9', 12090, 'a'), (3, 'driver', '12.8', 12080, 'b'),
-  (4, 'container', '12.9', 12090, 'a'), (4, 'driver', '12.8', 12080, 'b'),
-  (5, 'container', '12.9', 12090, 'a'), (5, 'runtime', '12.8', 12080, 'b'),
-  (6, 'runtime', '12.9', 12090, 'a'), (6, 'driver', '12.8', 12080, 'b');
+VALUES (1, 'container', '12.99', 12990, 'a'), (1, 'driver', '12.8', 12080, 'b'),
+  (7, 'container', '13.0', 13000, 'a'), (7, 'driver', '13.0', 13000, 'b'),
+  (2, 'container', '13.0', 13000, 'a'), (2, 'driver', '12.8', 12080, 'b'),
+  (3, 'container', '13.0', 13000, 'a'), (3, 'driver', '12.8', 12080, 'b'),
+  (4, 'container', '13.0', 13000, 'a'), (4, 'driver', '12.8', 12080, 'b'),
+  (5, 'container', '13.0', 13000, 'a'), (5, 'runtime', '12.8', 12080, 'b'),
+  (6, 'runtime', '13.0', 13000, 'a'), (6, 'driver', '12.8', 12080, 'b');
 INSERT INTO env_var (process_id, name, value) VALUES (1, 'NVIDIA_DISABLE_REQUIRE', '1'),
   (2, 'NVIDIA_DISABLE_REQUIRE', '0'), (4, 'NVIDIA_OTHER', '1'), (5, 'NVIDIA_DISABLE_REQUIRE', '1'),
-  (6, 'NVIDIA_DISABLE_REQUIRE', '1');
+  (6, 'NVIDIA_DISABLE_REQUIRE', '1'), (7, 'NVIDIA_DISABLE_REQUIRE', '1');
 -- expect: none
 -- test: quiet for one copy, for copies in two processes, and for other libraries
 INSERT INTO module (process_id, path) VALUES (1, '/usr/lib/libnccl.so.2'), (1, '/usr/lib/libnccl.so.2'),

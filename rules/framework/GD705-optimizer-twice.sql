@@ -5,7 +5,7 @@
 -- impact: wrong
 -- confidence: medium
 -- root: exec
--- needs: callbacks>=partial, node_params>=partial
+-- needs: callbacks>=partial, node_params>=partial, graph_trace|node_activity>=partial, eager_kernel_activity>=complete
 -- param repeats_max: 0.20
 -- why: The optimizer's graph applies the gradients that lie in its buffers. Replayed twice between two backward passes, it
 --   applies them twice, and moments and step count move twice. Nothing fails; the loss jumps, or the training only

@@ -7,8 +7,8 @@
 -- root: exec
 -- needs: callbacks>=partial, node_params>=partial
 -- why: An allocation that was captured (cudaMallocAsync) became a node of the graph, and nothing in the graph frees it. After
---   the first launch that memory is still in use, so the next launch of the same executable is refused, unless it was
---   instantiated with cudaGraphInstantiateFlagAutoFreeOnLaunch.
+--   the first launch that memory is still in use, so the next launch of the same executable is refused (error 1), unless
+--   it was instantiated with cudaGraphInstantiateFlagAutoFreeOnLaunch or the program freed it in between.
 -- fix: Free the memory inside the captured region (cudaFreeAsync on a stream of the capture), allocate it before the capture,
 --   or free it after each launch with cudaFreeAsync on the stream of the launch. AutoFreeOnLaunch frees what is left of the
 --   launch before; free that of the last launch yourself.
@@ -44,7 +44,7 @@ SELECT l.process_id, MIN(l.launch_start_ns) AS start_ns,
 FROM launched AS l
 JOIN graph_exec AS x USING (process_id, exec_id)
 JOIN unfreed AS u USING (process_id, graph_id)
-WHERE l.result <> 0 AND l.went_well AND NOT (x.flags & 1)
+WHERE l.result = 1 AND l.went_well AND NOT (x.flags & 1)
 GROUP BY l.process_id, l.exec_id
 ORDER BY l.process_id, l.exec_id;
 -- test: fires at the second launch and counts the later ones
@@ -63,6 +63,11 @@ VALUES (1, 1, 4, 'mem_alloc', 100, 512), (1, 2, 4, 'mem_alloc', 200, 512), (1, 3
 INSERT INTO graph_exec (process_id, exec_id, graph_id, flags) VALUES (1, 6, 4, 0);
 INSERT INTO replay (process_id, exec_id, launch_start_ns, result) VALUES (1, 6, 10, 0), (1, 6, 20, 1);
 -- expect: graph 4: launch 2 was refused (error 1): 2 of its allocations, 1.00 KiB, have no node that frees them | end_ns=20 stack_id=null
+-- test: quiet when the program frees it after each launch and a launch fails for another reason
+INSERT INTO graph_node (process_id, node_id, graph_id, type, dst, bytes) VALUES (1, 1, 4, 'mem_alloc', 100, 512);
+INSERT INTO graph_exec (process_id, exec_id, graph_id, flags) VALUES (1, 6, 4, 0);
+INSERT INTO replay (process_id, exec_id, launch_start_ns, result) VALUES (1, 6, 10, 0), (1, 6, 20, 0), (1, 6, 30, 700);
+-- expect: none
 -- test: quiet when all is freed, with the flag, when the first launch failed, when none did, and for nodes of executables
 INSERT INTO graph_node (process_id, node_id, graph_id, exec_id, type, dst, bytes)
 VALUES (1, 1, 4, NULL, 'mem_alloc', 100, 512), (1, 2, 4, NULL, 'mem_free', 100, NULL),

@@ -11,7 +11,8 @@
 -- param steps_min: 20
 -- why: Between two replays of one step the device had nothing to do. It is not the graphs that are slow but
 --   what lies between them: the host launched late, updated or instantiated graphs, copied data, or the device
---   waited for an event or for communication.
+--   waited for an event or for communication. Time in which a launched replay waits for nothing of its own job, such as
+--   its turn beside other processes on the device, does not count.
 -- fix: Launch ahead: no synchronise, no .item(), no Python work between replays (GD302 names the call). Prepare
 --   inputs with pinned memory and a side stream while the last replay runs (data), keep parameters on the device
 --   instead of updating the graph (exec_update), capture a larger region so that one launch replaces several
@@ -19,13 +20,21 @@
 -- source: CUDA programming guide, graphs; the threshold of 500 us is this project's default
 -- message: {graph}: {count:count gap} of {gap_us} us or more before its replays, {total_ns:ns} in all, {share:.1%} of steady state, mostly {cause}{detail}
 WITH gap AS MATERIALIZED (
-  SELECT g.rowid AS row, g.process_id, g.device_id, g.exec_id, g.cause,
+  SELECT g.rowid AS row, g.process_id, g.device_id, g.exec_id,
+    CASE WHEN g.cause <> 'unknown' THEN g.cause
+      ELSE CASE MAX(g.host_sync_ns, g.exec_update_ns, g.data_ns, g.host_other_ns,
+          g.launch_call_ns, g.event_ns, g.peer_ns, g.nccl_ns)
+        WHEN g.host_sync_ns THEN 'host_sync' WHEN g.exec_update_ns THEN 'exec_update'
+        WHEN g.data_ns THEN 'data' WHEN g.host_other_ns THEN 'host_other'
+        WHEN g.launch_call_ns THEN 'launch_call' WHEN g.event_ns THEN 'event'
+        WHEN g.peer_ns THEN 'peer' ELSE 'nccl' END
+      END AS cause,
     g.cause_detail, g.step, g.replay_id, g.graph_name, g.start_ns, g.end_ns, g.eager_recorded,
-    g.end_ns - g.start_ns AS len
+    g.end_ns - g.start_ns - g.unknown_ns AS len
   FROM replay_gap AS g
   WHERE g.same_step AND g.steady AND g.known
-    AND g.end_ns - g.start_ns >= :gap_us * 1e3
-    AND g.end_ns - g.start_ns > g.noise_ns),
+    AND g.end_ns - g.start_ns - g.unknown_ns >= :gap_us * 1e3
+    AND g.end_ns - g.start_ns - g.unknown_ns > g.noise_ns),
 late AS (
   SELECT gap.process_id, gap.device_id, s.end_ns - s.start_ns AS steady_ns
   FROM gap JOIN steady_state AS s USING (process_id)
@@ -33,15 +42,15 @@ late AS (
   GROUP BY gap.process_id, gap.device_id
   HAVING SUM(gap.len) > :share_min * (s.end_ns - s.start_ns)),
 ranked AS (
-  SELECT g.row, ROW_NUMBER() OVER
+  SELECT g.row, g.cause, g.len, ROW_NUMBER() OVER
       (PARTITION BY g.process_id, g.device_id, g.exec_id, g.cause
       ORDER BY g.len DESC, g.replay_id) AS place
   FROM gap AS g JOIN late USING (process_id, device_id)),
 longest AS (
-  SELECT g.process_id, g.device_id, g.exec_id, g.cause, g.stack_id, g.thread_id,
+  SELECT g.process_id, g.device_id, g.exec_id, r.cause, g.stack_id, g.thread_id,
     g.replay_id, r.place,
-    group_concat(printf('step %d: %.2f ms', g.step, (g.end_ns - g.start_ns) / 1e6),
-      ', ') OVER (PARTITION BY g.process_id, g.device_id, g.exec_id, g.cause
+    group_concat(printf('step %d: %.2f ms', g.step, r.len / 1e6),
+      ', ') OVER (PARTITION BY g.process_id, g.device_id, g.exec_id, r.cause
       ORDER BY r.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS gaps
   FROM ranked AS r CROSS JOIN replay_gap AS g ON g.rowid = r.row
   WHERE r.place <= 5),
@@ -127,6 +136,37 @@ VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 499999, 'host_other', 1, 1),
   (1, 1, 0, 4, 3, 'cycle', 1, 0, 0, 900000, 'host_other', 1, 1),
   (1, 1, 0, 4, 4, 'cycle', 9, 1, 0, 900000, 'host_other', 1, 0);
 -- expect: none
+-- test: time that nothing of the job explains does not count, and the cause is the largest of the rest
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 1000000, 20), (2, 0, 10000000, 20), (3, 0, 10000000, 20), (4, 0, 10000000, 20);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded, unknown_ns, host_other_ns, launch_call_ns, noise_ns)
+VALUES (1, 1, 0, 4, 2, 'cycle', 7, 1, 0, 900000, 'unknown', 1, 900000, 0, 0, 0),
+  (1, 2, 0, 4, 2, 'cycle', 7, 1, 0, 1100000, 'unknown', 1, 560000, 500000, 40000, 0),
+  (1, 3, 0, 4, 2, 'cycle', 7, 1, 0, 1100000, 'host_other', 1, 600001, 499999, 0, 0),
+  (1, 4, 0, 4, 2, 'cycle', 7, 1, 0, 1100000, 'host_other', 1, 100000, 1000000, 0, 1000000);
+-- expect: cycle: 1 gap of 500 us or more before its replays, 540 us in all, 5.4% of steady state, mostly host_other | process_id=2 cost_ns=540000 ev1_value='step 7: 0.54 ms'
+-- test: without a known cause, names the largest part of any kind
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps) VALUES (1, 0, 10000000, 20);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step,
+  steady, start_ns, end_ns, cause, eager_recorded, unknown_ns, host_sync_ns, exec_update_ns, data_ns, host_other_ns,
+  launch_call_ns, event_ns, peer_ns, nccl_ns)
+VALUES (1, 1, 1, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 500000, 0, 0, 0, 0, 0, 0, 0),
+  (1, 1, 2, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 500000, 0, 0, 0, 0, 0, 0),
+  (1, 1, 3, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 0, 500000, 0, 0, 0, 0, 0),
+  (1, 1, 4, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 0, 0, 500000, 0, 0, 0, 0),
+  (1, 1, 5, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 0, 0, 0, 500000, 0, 0, 0),
+  (1, 1, 6, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 0, 0, 0, 0, 500000, 0, 0),
+  (1, 1, 7, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 0, 0, 0, 0, 0, 500000, 0),
+  (1, 1, 8, 2, 'g', 7, 1, 0, 1100000, 'unknown', 1, 600000, 0, 0, 0, 0, 0, 0, 0, 500000);
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly host_sync
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly exec_update
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly data
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly host_other
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly launch_call
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly event
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly peer
+-- expect: g: 1 gap of 500 us or more before its replays, 500 us in all, 5.0% of steady state, mostly nccl
 -- test: quiet between replays of two steps
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 1000000, 20);

@@ -16,7 +16,7 @@
 -- why: In steady state the device ran nothing for a good part of the time, although graphs take the cost of
 --   single launches away. The rest of the report says where the time goes (gaps, waits of the host, fallbacks). Busy
 --   is not the same as well used: a rank that waits inside a collective looks busy, which is why both figures are
---   given. A step whose idle time is more than 20 times the median step is a pause (a checkpoint, a machine that
+--   given, the second where the kernels of replays were recorded one by one. A step whose idle time is more than 20 times the median step is a pause (a checkpoint, a machine that
 --   did something else); one pause, or one in a hundred steps, does not make a pipeline slow and is left out. Time in
 --   which a replay had been launched and waits for nothing of its own job is time of other processes on the device, or
 --   the start of many short replays: it makes no warning.
@@ -24,12 +24,13 @@
 --   (GD303). If there are none, capture a larger region (several micro-batches or layers, the optimizer too), raise
 --   the batch size, or move input preparation to a side stream.
 -- source: The thresholds (0.85, 0.40, 0.15) are this project's defaults
--- message: device {device}: busy {busy:.1%} of steady state, {without:.1%} without communication{stalled}{queued}
+-- message: device {device}: busy {busy:.1%} of steady state, {without}{stalled}{queued}
 WITH usual AS (
   SELECT process_id, device_id, COUNT(*) AS steps, MIN(start_ns) AS start_ns,
     MAX(end_ns) AS end_ns, SUM(graph_replays) AS replays,
     SUM(end_ns - start_ns) AS all_ns, SUM(busy_ns) AS busy_ns,
-    SUM(busy_without_comm_ns) AS without_ns, SUM(queued_ns) AS queued_ns,
+    CASE WHEN COUNT(*) = COUNT(busy_without_comm_ns)
+      THEN SUM(busy_without_comm_ns) END AS without_ns, SUM(queued_ns) AS queued_ns,
     median(end_ns - start_ns - busy_ns) AS idle_ns,
     :pause_times * median(end_ns - start_ns) AS pause_ns,
     MAX(granularity) AS granularity, MAX(noise_ns) AS noise_ns
@@ -53,7 +54,9 @@ share AS (
       / (u.all_ns - COALESCE(p.all_ns, 0)) AS without
   FROM usual AS u LEFT JOIN pause AS p USING (process_id, device_id))
 SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
-  s.without,
+  CASE WHEN s.without IS NULL
+    THEN 'communication inside replays was not measured'
+    ELSE printf('%.1f%% without communication', 100 * s.without) END AS without,
   CASE WHEN s.busy + s.queued_share < :busy_low THEN 'warning' ELSE 'info' END
     AS severity,
   CASE WHEN s.busy + s.queued_share <= :busy_stalled THEN ': the pipeline is stalled'
@@ -78,6 +81,12 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 845, 200, 2 FROM n;
 -- expect: device 0: busy 84.5% of steady state, 20.0% without communication | severity=info root_kind=step
+-- test: no share without communication where a step does not know it
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  busy_without_comm_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 845, CASE WHEN i < 19 THEN 200 END, 2 FROM n;
+-- expect: device 0: busy 84.5% of steady state, communication inside replays was not measured
 -- test: quiet at exactly the threshold and above it
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   busy_without_comm_ns, graph_replays)

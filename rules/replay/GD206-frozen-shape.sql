@@ -23,7 +23,7 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.step, f.stack_id,
   'different sizes' AS ev2_label, f.sizes AS ev2_value,
   'kernels that differ' AS ev3_label, f.kernels AS ev3_value
 FROM frozen_shape AS f
-WHERE f.replays >= :replays_min AND f.sizes >= :sizes_min
+WHERE f.known AND f.replays >= :replays_min AND f.sizes >= :sizes_min
   AND NOT EXISTS (SELECT * FROM fallback AS b
     WHERE b.process_id = f.process_id AND b.eager_runs)
 ORDER BY f.process_id, f.exec_id;
@@ -38,7 +38,9 @@ INSERT INTO frozen_shape (process_id, exec_id, graph_name, eager_runs, sizes, ke
 VALUES (1, 5, 'cycle', 3, 3, 12, 'attention', '64, 56, 48', '64', 9);
 INSERT INTO fallback (process_id, eager_runs) VALUES (2, 4), (1, 0);
 -- expect: cycle: eager runs launched attention with grids 64, 56, 48; its only graph has 64 and was replayed 9 times
--- test: quiet after two replays, with one size, and when other sizes run eagerly
+-- test: quiet after two replays, with one size, when other sizes run eagerly, and with nothing to compare
+INSERT INTO frozen_shape (process_id, exec_id, graph_name, eager_runs, sizes, kernels, replays, known)
+VALUES (4, 5, 'cycle', 1, 2, 12, 30, 0);
 INSERT INTO frozen_shape (process_id, exec_id, graph_name, eager_runs, sizes, kernels, kernel, eager_text, frozen_text,
   replays)
 VALUES (1, 5, 'cycle', 3, 2, 12, 'attention', '64, 56, 56', '64', 2),

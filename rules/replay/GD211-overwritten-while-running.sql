@@ -5,7 +5,7 @@
 -- impact: wrong
 -- confidence: medium
 -- root: exec
--- needs: node_params>=partial, callbacks>=partial, eager_kernel_activity>=partial
+-- needs: node_params>=partial, callbacks>=partial, eager_kernel_activity>=partial, graph_trace|node_activity>=partial
 -- param times_min: 3
 -- param bytes_min: 16
 -- why: A graph reads its inputs at the addresses of its capture, whenever it gets to run. A copy into them on another

@@ -148,6 +148,7 @@ TEST(CommLifetime, AnAbortIsNoOrderlyEnd) {
     trace.call(1, GD_API_COMM_ABORT, 599'990, 600'110);
     build(trace);
     const char* first = " FROM comm_lifetime WHERE process_id = 1";
+    EXPECT_EQ(trace.number(std::string("SELECT unfinished") + first), 1); // without times
     EXPECT_EQ(trace.number(std::string("SELECT aborted") + first), 1);
     EXPECT_EQ(trace.number(std::string("SELECT first_abort") + first), 1);
     EXPECT_EQ(trace.number(std::string("SELECT open_captures") + first), 1);
@@ -158,6 +159,28 @@ TEST(CommLifetime, AnAbortIsNoOrderlyEnd) {
         trace.text(std::string("SELECT first_failed") + first), "cuGraphLaunch: CUDA_ERROR_LAUNCH_FAILED");
     EXPECT_EQ(trace.number("SELECT aborted FROM comm_lifetime WHERE process_id = 2"), 1);
     EXPECT_EQ(trace.number("SELECT first_abort FROM comm_lifetime WHERE process_id = 2"), 0);
+}
+
+TEST(CommLifetime, ReplaysThatHadNotEnded) {
+    const auto unfinished = [](std::int64_t endNs, const char* more) {
+        TraceBuilder trace(900'000);
+        trace.comm(kComm, 2, 5, 500'000, 500'100);
+        trace.call(1, GD_API_COMM_ABORT, 499'990, 500'110);
+        trace.capturedGraph(1, 10, 20, {"gemm"});
+        trace.commOp(kComm, "all_reduce", 1000, 12, 1);
+        trace.capturedGraph(2, 30, 40, {"gemm"}); // without calls of it: says nothing
+        trace.replay(1, 400'000, 400'100, 400'200, 410'000);
+        trace.replay(2, 420'000, 420'100, 420'200, 800'000);
+        trace.replay(1, 450'000, 450'100, endNs < 0 ? -1 : 450'200, endNs);
+        trace.sql(more);
+        build(trace);
+        return trace.number("SELECT unfinished FROM comm_lifetime");
+    };
+    EXPECT_EQ(unfinished(500'000, ""), 0);
+    EXPECT_EQ(unfinished(500'001, ""), 1);
+    EXPECT_EQ(unfinished(-1, ""), 1);
+    EXPECT_EQ(unfinished(-1, "UPDATE replay SET result = 719 WHERE start_ns IS NULL"), 0);
+    EXPECT_EQ(unfinished(-1, "UPDATE coverage SET state = 'absent' WHERE source = 'graph_trace'"), 0);
 }
 
 TEST(CommLifetime, ADestroyIsNoAbort) {

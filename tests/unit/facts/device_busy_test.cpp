@@ -33,6 +33,29 @@ TEST(DeviceBusy, UnionOfEverythingInsideTheStep) {
     EXPECT_EQ(trace.number("SELECT COUNT(*) FROM device_busy"), 2);
 }
 
+TEST(DeviceBusy, CommunicationInsideAWholeReplayIsNotToldApart) {
+    const auto without = [](std::string_view kernel, bool called, bool byNodes) {
+        TraceBuilder trace;
+        addSteps(trace, 8, 1000);
+        trace.comm(9, 2, 5);
+        trace.capturedGraph(1, 10, 20, {std::string(kernel)});
+        if (called)
+            trace.commOp(9, "all_reduce", 64, 12, 1);
+        trace.replay(1, 4100, 4110, 4200, 4600);
+        if (byNodes) {
+            const std::int64_t correlation = trace.number("SELECT correlation FROM replay");
+            trace.kernel(kernel, 4200, 4600, {.correlation = correlation, .node = 5});
+            trace.sql("UPDATE replay SET detail = 'node'");
+        }
+        build(trace);
+        return trace.text("SELECT COALESCE(busy_without_comm_ns, 'unknown') FROM device_busy WHERE step = 3");
+    };
+    EXPECT_EQ(without("ncclDevKernel_AllReduce", false, false), "unknown");
+    EXPECT_EQ(without("gemm", true, false), "unknown");
+    EXPECT_EQ(without("gemm", false, false), "400");
+    EXPECT_EQ(without("ncclDevKernel_AllReduce", true, true), "0");
+}
+
 TEST(DeviceBusy, NodesCountWhereTheReplayWasNotRecordedAsAWhole) {
     TraceBuilder trace;
     addSteps(trace, 8, 1000);

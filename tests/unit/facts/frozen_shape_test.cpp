@@ -66,6 +66,7 @@ TEST_F(FrozenShapeTest, OneSize) {
     eager({64, 64, 64});
     graph(1, 64);
     EXPECT_EQ(found(), "none");
+    EXPECT_EQ(trace.text("SELECT known || ' ' || eager_runs || ' ' || sizes FROM frozen_shape"), "1 3 1");
 }
 
 TEST_F(FrozenShapeTest, AGraphForEachSize) {
@@ -81,6 +82,8 @@ TEST_F(FrozenShapeTest, FewKernelsSayNothing) {
     eager({64, 56, 48});
     graph(1, 64);
     EXPECT_EQ(found(), "none");
+    EXPECT_EQ(trace.text("SELECT known || ' ' || why FROM frozen_shape"),
+        "0 the graphs have too few kernels to be told from others");
 }
 
 TEST_F(FrozenShapeTest, AnUpdatedExecutableHasOtherSizes) {
@@ -95,6 +98,14 @@ TEST_F(FrozenShapeTest, OtherKernelsAreNoRunsOfTheGraph) {
     graph(1, 64);
     trace.kernel("attention", 5, 6, {.grid = 32});
     EXPECT_EQ(found(), "none");
+    EXPECT_EQ(trace.text("SELECT known || ' ' || eager_runs FROM frozen_shape"), "0 1");
+}
+
+TEST_F(FrozenShapeTest, UnknownWithoutEagerRuns) {
+    graph(1, 64);
+    EXPECT_EQ(found(), "none");
+    EXPECT_EQ(trace.text("SELECT known || ' ' || why FROM frozen_shape"),
+        "0 no eager run of a graph's kernels was recorded to compare it with");
 }
 
 } // namespace

@@ -105,6 +105,26 @@ TEST_F(RankDivergenceTest, MoreCallsAreNoneWhereOneAbortedIt) {
     EXPECT_EQ(first(), "none 0: no further call / no further call");
 }
 
+TEST_F(RankDivergenceTest, UnknownWithOneRankAlone) {
+    rank({{"all_reduce", 64}});
+    trace.comm(kComm + 1, 1, 200); // of one rank: nobody to differ from
+    build(trace);
+    EXPECT_EQ(trace.text("SELECT known || ' ' || rank || ' ' || why FROM rank_divergence"),
+        "0 0 1 of 2 ranks of a communicator is in this trace");
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM rank_divergence"), 1);
+    EXPECT_TRUE(trace.isNull("SELECT other_process_id FROM rank_divergence"));
+}
+
+TEST_F(RankDivergenceTest, UnknownWhereItWasMadeBeforeTheRecording) {
+    trace.comm(kComm, 2, 0);
+    trace.commOp(kComm, "all_reduce", 64, 1000);
+    trace.process(2);
+    rank({{"all_reduce", 128}});
+    build(trace);
+    EXPECT_EQ(
+        trace.text("SELECT known || ' ' || why FROM rank_divergence"), "0 its first calls were not recorded");
+}
+
 TEST_F(RankDivergenceTest, UnknownWhereCallsWereMissed) {
     trace.coverage("comm_ops", "partial");
     rank({{"all_reduce", 64}});

@@ -103,6 +103,23 @@ TEST_F(RuleRunnerTest, CleanOnlyWhereItLooked) {
     EXPECT_EQ(blind.outcomes[0].reason, "nothing could be judged (table replay_gap)");
 }
 
+TEST_F(RuleRunnerTest, WhatOnlyTakesFindingsAwayMakesNoRuleBlind) {
+    coverAll();
+    gap(1, 1000, 9'000'000);
+    exec("INSERT INTO fallback (process_id, region, start_ns, end_ns, eager_runs, graph_runs, rate, execs, "
+         "reason, known) VALUES (1, 'r', 0, 1, 0, 0, 0, 0, 'unknown', 0)");
+    const auto share = [&](const std::string& condition) {
+        const std::string text
+            = replaced(sampleText(), "WHERE known = 1", "WHERE known = 1 AND " + condition);
+        const RuleRun result = run({std::move(parseRuleFile(text, kSamplePath)).value()});
+        return result.outcomes[0].knownShare;
+    };
+    const std::string inner = "EXISTS (SELECT 1 FROM fallback AS f WHERE f.known AND (f.rate > 0))";
+    EXPECT_EQ(share("NOT " + inner + " AND start_ns"), 1.0);
+    EXPECT_EQ(share("(start_ns OR " + inner + ")"), 0.0);
+    EXPECT_EQ(share("NOT " + inner + " AND (start_ns OR " + inner + ")"), 0.0);
+}
+
 TEST_F(RuleRunnerTest, NotEvaluatedWithoutCoverage) {
     gap(1, 1000, 9'000'000);
     EXPECT_EQ(runSample().outcomes[0].reason, "no process recorded anything");
