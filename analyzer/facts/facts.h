@@ -10,7 +10,7 @@
 namespace gd::facts {
 
 // Raised when a fact's meaning or columns change: traces with another number get their facts built again.
-inline constexpr std::int64_t kFactsVersion = 19;
+inline constexpr std::int64_t kFactsVersion = 20;
 
 struct FactsOptions {
     // ECMAScript expression searched in range names; each match is one step.
