@@ -495,14 +495,15 @@ CREATE TABLE rank_divergence (
   known INTEGER NOT NULL -- 0: communication was not recorded on both from the communicator's creation on
 ) STRICT;
 
--- Graphs that some processes of the job captured while another one launches the same kernels one by one and never tried
--- to capture any of them; one row per graph and process without it.
+-- Graphs that some processes of a job captured while another one launches the same kernels one by one and never tried
+-- to capture any of them; one row per graph and process without it. Processes are of one job when they ran at the same
+-- time and share a communicator, or have different ranks of the same world size.
 CREATE TABLE rank_graph (
-  process_id INTEGER NOT NULL, -- lowest process that captured it
+  process_id INTEGER NOT NULL, -- lowest process of the job that captured it
   capture_id INTEGER NOT NULL, -- its first capture there
   graph_name TEXT NOT NULL, -- its name for people
   kernels INTEGER NOT NULL, -- kernels in it
-  captured_by INTEGER NOT NULL, -- processes that captured it
+  captured_by INTEGER NOT NULL, -- processes of the job that captured it
   replays INTEGER NOT NULL, -- launches of it in these that succeeded
   other_process_id INTEGER NOT NULL, -- process without it
   eager_runs INTEGER NOT NULL, -- how often that one launched its kernels one by one in steady steps
@@ -635,12 +636,14 @@ CREATE TABLE stall (
   start_ns INTEGER NOT NULL, -- started, or was launched
   end_ns INTEGER NOT NULL, -- ended, or the process did
   limit_ns INTEGER NOT NULL, -- longer counts as stalled
-  others TEXT, -- what the other ranks were doing meanwhile, for people; NULL: they are not in the trace
+  others TEXT, -- what the other ranks in the trace were doing meanwhile, for people; NULL: none is, or the communicator is unknown
+  absent_ranks INTEGER NOT NULL, -- ranks of the communicator that are not in the trace, 0 where it is unknown
   cycle INTEGER NOT NULL, -- 1: every rank of the cycle waits in a send to the next one, or all in a receive from it
   step INTEGER, -- step
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- where it was launched
-  known INTEGER NOT NULL -- 0: ends of replays were not recorded
+  known INTEGER NOT NULL, -- 0: ends of replays were not recorded
+  went_on INTEGER NOT NULL -- late: 1 where a later replay of the stream ran: it had waited, as for a rank that saves a checkpoint
 ) STRICT;
 
 -- The first error of a process that its device does not recover from (an illegal access, an assertion in a kernel, ...),
