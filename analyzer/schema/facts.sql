@@ -353,9 +353,9 @@ CREATE TABLE fallback (
   graph_runs INTEGER NOT NULL, -- runs as a replay over the same time
   rate REAL NOT NULL, -- eager_runs / (eager_runs + graph_runs)
   execs INTEGER NOT NULL, -- executables of the region that existed
-  reason TEXT NOT NULL, -- 'capture_failed' | 'new_shape' | 'limit' | 'update_failed' | 'unknown'
+  reason TEXT NOT NULL, -- 'capture_failed' | 'new_shape' | 'limit' | 'update_failed' | 'unknown' | 'beside' no fallback: other work, in steps that replay the region as often as others do
   reason_detail TEXT, -- sentence part: the failing call, how many executables, ...
-  eager_median_ns INTEGER, -- duration of an eager run
+  eager_median_ns INTEGER, -- time of the kernels of an eager run, with the waits for single launches between them
   graph_median_ns INTEGER, -- duration of a replayed run
   cost_ns INTEGER, -- (eager - graph) x eager_runs, NULL unknown, never negative
   capture_id INTEGER, -- failed capture that precedes it, NULL none
@@ -593,7 +593,7 @@ CREATE TABLE pool_conflict (
   step INTEGER, -- step of the first time
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- where the one in between is launched, else captured
-  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium' | 'low' whether something ordered them was not recorded
+  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium' | 'low' overlap: whether something ordered them was not recorded; order, again: the memory is no pool's, as far as was recorded
 ) STRICT;
 
 -- Copies and fills of the job itself into memory that an executable uses, seen on the device while a replay of it ran on
