@@ -40,10 +40,15 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.step, s.thread_id, s.stack_id,
   'executable' AS ev4_label, s.exec_id AS ev4_value
 FROM stall AS s
 WHERE s.known AND NOT s.went_on
+  -- Of one that waits in an unknown communicator, any of its process may be the one.
   AND NOT EXISTS (SELECT * FROM comm_lifetime AS c
-    WHERE COALESCE(c.comm_hash = s.comm_hash, TRUE) AND c.aborted)
+    WHERE c.aborted AND (c.comm_hash = s.comm_hash
+      OR (s.comm_hash IS NULL AND c.comm_hash IN (SELECT m.comm_hash
+        FROM nccl_comm AS m WHERE m.process_id = s.process_id))))
   AND NOT EXISTS (SELECT * FROM rank_divergence AS d
-    WHERE COALESCE(d.comm_hash = s.comm_hash, TRUE) AND d.known AND d.what <> 'none')
+    WHERE d.known AND d.what <> 'none' AND (d.comm_hash = s.comm_hash
+      OR (s.comm_hash IS NULL AND d.comm_hash IN (SELECT m.comm_hash
+        FROM nccl_comm AS m WHERE m.process_id = s.process_id))))
   -- Who waits for a rank whose device failed in a replay is its victim (GD210).
   AND NOT EXISTS (SELECT * FROM device_fault AS f
     WHERE f.exec_id IS NOT NULL AND NOT f.have_times AND NOT f.recovered
@@ -74,7 +79,9 @@ INSERT INTO stall (process_id, kind, name, comm_hash, outcome, known)
 VALUES (1, 'replay', 'cycle', 170, 'never', 0),
   (1, 'comm', 'AllReduce', 171, 'failed', 1),
   (1, 'comm', 'AllReduce', 172, 'failed', 1),
-  (1, 'replay', 'AllReduce', NULL, 'failed', 1);
+  (1, 'replay', 'AllReduce', NULL, 'failed', 1),
+  (3, 'replay', 'AllReduce', NULL, 'failed', 1);
+INSERT INTO nccl_comm (process_id, comm_hash) VALUES (1, 171), (3, 172);
 INSERT INTO comm_lifetime (process_id, comm_hash, aborted) VALUES (2, 171, 1);
 INSERT INTO rank_divergence (process_id, comm_hash, what) VALUES (2, 172, 'captured');
 -- expect: none
@@ -120,3 +127,9 @@ INSERT INTO stall (process_id, kind, exec_id, name, outcome, start_ns, end_ns, l
 VALUES (1, 'replay', 5, 'cycle', 'late', 1000000000, 46000000000, 30000000000, 1),
   (2, 'replay', 5, 'cycle', 'late', 1000000000, 46000000000, 30000000000, 0);
 -- expect: cycle: a replay took 45.0 s | process_id=2
+-- test: what another program does with communicators of its own is no cause, even where the communicator is not known
+INSERT INTO stall (process_id, kind, name, comm_hash, outcome) VALUES (1, 'replay', 'cycle', NULL, 'failed');
+INSERT INTO nccl_comm (process_id, comm_hash) VALUES (1, 170), (2, 171), (3, 172);
+INSERT INTO comm_lifetime (process_id, comm_hash, aborted) VALUES (2, 171, 1);
+INSERT INTO rank_divergence (process_id, comm_hash, what) VALUES (3, 172, 'captured');
+-- expect: cycle could not complete and ended with an error after 0.000 s
