@@ -88,18 +88,21 @@ std::int64_t eagerRuns(
     return runs;
 }
 
-// Which processes belong to one job: they share a communicator, or the launcher gave them different ranks of
-// as many, and they ran at the same time. Clocks of different hosts are not related.
+// Which processes belong to one job: they share a communicator, or, where not both have any, the launcher
+// gave them different ranks of as many; and they ran at the same time. Clocks of different hosts are not
+// related.
 class Jobs {
 public:
     static Result<Jobs> read(Db& db) {
         Jobs jobs;
         GD_TRY_ASSIGN(auto pairs,
             db.prepare(
+                "WITH member AS (SELECT process_id FROM nccl_comm WHERE nranks > 1) "
                 "SELECT a.process_id, b.process_id FROM process AS a "
                 "JOIN process AS b ON a.process_id < b.process_id "
                 "WHERE (a.host <> b.host OR (a.start_ns < b.end_ns AND b.start_ns < a.end_ns)) "
-                "AND ((a.world_size > 1 AND a.world_size = b.world_size AND a.rank <> b.rank) "
+                "AND ((a.world_size > 1 AND a.world_size = b.world_size AND a.rank <> b.rank "
+                "AND NOT (a.process_id IN member AND b.process_id IN member)) "
                 "OR EXISTS (SELECT * FROM nccl_comm AS c JOIN nccl_comm AS d USING (comm_hash) "
                 "WHERE c.process_id = a.process_id AND d.process_id = b.process_id AND c.comm_hash <> 0))"));
         for (;;) {

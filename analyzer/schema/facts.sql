@@ -497,7 +497,7 @@ CREATE TABLE rank_divergence (
 
 -- Graphs that some processes of a job captured while another one launches the same kernels one by one and never tried
 -- to capture any of them; one row per graph and process without it. Processes are of one job when they ran at the same
--- time and share a communicator, or have different ranks of the same world size.
+-- time and share a communicator, or, where not both have any, have different ranks of the same world size.
 CREATE TABLE rank_graph (
   process_id INTEGER NOT NULL, -- lowest process of the job that captured it
   capture_id INTEGER NOT NULL, -- its first capture there

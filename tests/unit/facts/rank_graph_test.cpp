@@ -120,6 +120,17 @@ TEST(RankGraph, AnotherCommunicatorMakesNone) {
     EXPECT_EQ(rowsAsTheyAre(trace), 0);
 }
 
+TEST(RankGraph, CommunicatorsTellTwoJobsOfOneSizeApart) {
+    TraceBuilder trace;
+    addTwoPrograms(trace);
+    trace.sql("UPDATE process SET rank = process_id - 1, world_size = 2");
+    trace.sql("INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) "
+              "VALUES (1, 77, 2, 0, 10), (2, 78, 2, 1, 10)");
+    EXPECT_EQ(rowsAsTheyAre(trace), 0);
+    trace.sql("DELETE FROM nccl_comm WHERE process_id = 2");
+    EXPECT_EQ(rowsAsTheyAre(trace), 1);
+}
+
 TEST(RankGraph, RanksOfOtherSizesOrOfOneJobAfterTheOtherAreNoJob) {
     TraceBuilder trace;
     addTwoPrograms(trace);
