@@ -19,12 +19,16 @@ std::int64_t copiesIn(const Histogram& work, const Histogram& pattern) {
     const std::int64_t size = total(pattern);
     if (size == 0)
         return 0;
-    for (std::int64_t copies = std::min(kMaxCopies, total(work) / std::max<std::int64_t>(1, size * 95 / 100));
-         copies > 0; --copies) {
+    std::int64_t there = 0;
+    for (const auto& [key, count] : pattern) {
+        const auto found = work.find(key);
+        there += found == work.end() ? 0 : found->second;
+    }
+    for (std::int64_t copies = std::min(kMaxCopies, (there + size / 2) / size); copies > 0; --copies) {
         std::int64_t found = 0;
         for (const auto& [key, count] : pattern) {
-            const auto there = work.find(key);
-            found += there == work.end() ? 0 : std::min(there->second, copies * count);
+            const auto at = work.find(key);
+            found += at == work.end() ? 0 : std::min(at->second, copies * count);
         }
         if (found * 100 >= copies * size * 95)
             return copies;
@@ -38,6 +42,19 @@ void takeCopies(Histogram& work, const Histogram& pattern, std::int64_t copies) 
             there->second = std::max<std::int64_t>(0, there->second - copies * count);
     }
 }
+
+namespace {
+
+// What a kernel adds to the time in which the device ran single launches or waited for the next of them.
+// A longer wait is no launch: the host did something else.
+std::int64_t addedNs(const EagerStep& step, const DeviceOp& op) {
+    constexpr std::int64_t kMaxLaunchNs = 100'000;
+    if (step.lastNs == 0 || op.startNs - step.lastNs > kMaxLaunchNs)
+        return op.endNs - op.startNs;
+    return std::max<std::int64_t>(0, op.endNs - step.lastNs);
+}
+
+} // namespace
 
 std::vector<EagerStep> eagerSteps(const RawData& raw, const ProcessData& process) {
     std::vector<EagerStep> steps(process.steps.size());
@@ -53,7 +70,9 @@ std::vector<EagerStep> eagerSteps(const RawData& raw, const ProcessData& process
             continue;
         EagerStep& step = steps[static_cast<std::size_t>(index)];
         const auto shape = raw.shapes.find(op.shapeId);
-        ++step.names[shape == raw.shapes.end() ? 0 : shape->second.nameId];
+        const std::int64_t name = shape == raw.shapes.end() ? 0 : shape->second.nameId;
+        ++step.names[name];
+        step.timeNs[name] += addedNs(step, op);
         ++step.shapes[shape == raw.shapes.end() ? 0 : shape->second.launchId];
         if (step.lastNs == 0) {
             step.firstNs = op.startNs;

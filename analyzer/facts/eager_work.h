@@ -12,7 +12,8 @@ namespace gd::facts {
 // How often each of some things occurs, such as kernel names of a graph.
 using Histogram = std::unordered_map<std::int64_t, std::int64_t>;
 
-// Largest n such that `work` holds at least 95 % of n copies of `pattern`.
+// Largest n such that `work` holds at least 95 % of n copies of `pattern`, and no more than the kernels of
+// the pattern that are there make up, rounded to whole copies.
 std::int64_t copiesIn(const Histogram& work, const Histogram& pattern);
 // Takes n copies of `pattern` out of `work`, as far as they are there.
 void takeCopies(Histogram& work, const Histogram& pattern, std::int64_t copies);
@@ -25,6 +26,7 @@ struct EagerStep {
     std::int64_t firstNs = 0; // first kernel starts
     std::int64_t lastNs = 0; // last kernel ends
     std::int64_t busyNs = 0; // sum of durations
+    Histogram timeNs; // by nameId: time in which they ran or the device waited for the next single launch
     const ApiCall* launch = nullptr; // of the first kernel, NULL when its call was not recorded
 };
 

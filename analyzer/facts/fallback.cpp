@@ -5,7 +5,9 @@
 #include "analyzer/facts/stats.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 namespace gd::facts {
 namespace {
@@ -35,7 +37,19 @@ struct Run {
     std::int64_t count = 0;
 };
 
+// How often a region ran in each step.
+struct Runs {
+    const Region* region = nullptr;
+    std::vector<std::int64_t> graph; // as replays
+    std::vector<std::int64_t> eager; // as single launches, without those that every step has
+    std::int64_t usual = 0; // replays of a steady step that replays it; 0 = none does
+
+    bool isUsual(std::size_t step) const { return usual > 0 && graph[step] >= usual; }
+    bool isMore(std::size_t step) const { return eager[step] > 0 || graph[step] > usual; }
+};
+
 struct Found {
+    bool beside = false; // only in steps that replay the region as often as others do
     std::vector<Run> eager;
     std::int64_t eagerRuns = 0;
     std::int64_t graphRuns = 0;
@@ -65,11 +79,16 @@ public:
         std::vector<Histogram> rest;
         for (const EagerStep& step : m_steps)
             rest.push_back(step.names);
+        std::vector<Runs> all;
+        for (const Region* region : order)
+            all.push_back(runsOf(*region, rest));
         std::vector<std::pair<Region, Found>> result;
-        for (const Region* region : order) {
-            Found found = findRuns(*region, rest);
+        for (const Runs& runs : all) {
+            Found found = findRuns(runs, all, false);
+            if (found.eagerRuns == 0)
+                found = findRuns(runs, all, true);
             if (found.eagerRuns > 0)
-                result.emplace_back(*region, std::move(found));
+                result.emplace_back(*runs.region, std::move(found));
         }
         return result;
     }
@@ -147,53 +166,90 @@ private:
         return nullptr;
     }
 
-    Found findRuns(const Region& region, std::vector<Histogram>& rest) const {
-        Found found;
-        std::vector<std::int64_t> graphRuns(m_steps.size());
+    // Takes its kernels out of `rest`.
+    Runs runsOf(const Region& region, std::vector<Histogram>& rest) const {
+        Runs runs{
+            &region, std::vector<std::int64_t>(m_steps.size()), std::vector<std::int64_t>(m_steps.size()), 0};
         for (const Exec* exec : region.execs) {
             for (const std::int32_t index : exec->replays) {
                 const Replay& replay = m_process.replays[static_cast<std::size_t>(index)];
-                if (replay.step < 0 || replay.result != 0)
-                    continue;
-                ++graphRuns[static_cast<std::size_t>(replay.step)];
-                if (replay.measured)
+                if (replay.step >= 0 && replay.result == 0)
+                    ++runs.graph[static_cast<std::size_t>(replay.step)];
+            }
+        }
+        for (std::size_t i = 0; i < m_steps.size(); ++i) {
+            runs.eager[i] = copiesIn(rest[i], region.names);
+            takeCopies(rest[i], region.names, runs.eager[i]);
+        }
+        const auto [usual, meant] = meantRuns(runs);
+        runs.usual = usual;
+        for (std::int64_t& eager : runs.eager)
+            eager = std::max<std::int64_t>(0, eager - meant);
+        return runs;
+    }
+
+    // The fallbacks; or, if `beside`, the runs of phases without graphs beside the usual replays.
+    Found findRuns(const Runs& runs, const std::vector<Runs>& all, bool beside) const {
+        Found found;
+        found.beside = beside;
+        for (const Exec* exec : runs.region->execs) {
+            for (const std::int32_t index : exec->replays) {
+                const Replay& replay = m_process.replays[static_cast<std::size_t>(index)];
+                if (replay.step >= 0 && replay.result == 0 && replay.measured)
                     found.graphNs.push_back(replay.endNs - replay.startNs);
             }
         }
-        std::vector<std::int64_t> eagerRuns(m_steps.size());
         for (std::size_t i = 0; i < m_steps.size(); ++i) {
-            eagerRuns[i] = copiesIn(rest[i], region.names);
-            takeCopies(rest[i], region.names, eagerRuns[i]);
-        }
-        const std::int64_t meant = meantEagerRuns(graphRuns, eagerRuns);
-        for (std::size_t i = 0; i < m_steps.size(); ++i) {
-            if (!counts(region, i))
+            if (!counts(*runs.region, i))
                 continue;
-            found.graphRuns += graphRuns[i];
-            const std::int64_t runs = std::max<std::int64_t>(0, eagerRuns[i] - meant);
-            if (runs > 0 && !isWarmupOfLater(region, i))
-                addRun(region, i, runs, found);
+            found.graphRuns += runs.graph[i];
+            if (runs.eager[i] > 0 && isBesideUsual(runs, all, i) == beside
+                && !isWarmupOfLater(*runs.region, i))
+                addRun(*runs.region, i, runs.eager[i], found);
         }
         return found;
+    }
+
+    // The step replays the region as often as others do, and what else is replayed as often (or, where
+    // nothing is, at all) did not all run more as well: no pass of the step lacks its graph, other work has
+    // none, such as an evaluation.
+    bool isBesideUsual(const Runs& runs, const std::vector<Runs>& all, std::size_t step) const {
+        if (!runs.isUsual(step))
+            return false;
+        const auto judge = [&](auto&& isSibling) -> std::optional<bool> {
+            bool any = false;
+            bool allMore = true;
+            for (const Runs& other : all) {
+                if (&other == &runs || other.usual == 0 || !isSibling(other))
+                    continue;
+                any = true;
+                allMore = allMore && other.isMore(step);
+            }
+            return any ? std::optional(!allMore) : std::nullopt;
+        };
+        const auto asOften = judge([&](const Runs& other) { return other.usual == runs.usual; });
+        return asOften ? *asOften : judge([](const Runs&) { return true; }).value_or(false);
     }
 
     // Eager runs of a steady step that also replays the region as often as such steps do: other code of the
     // same kernels, a layer of a model of which another layer is captured. The median, because the first and
     // the last step can be cut.
-    std::int64_t meantEagerRuns(
-        const std::vector<std::int64_t>& graphRuns, const std::vector<std::int64_t>& eagerRuns) const {
+    // With how often such a step replays it, in front.
+    std::pair<std::int64_t, std::int64_t> meantRuns(const Runs& runs) const {
         std::vector<std::int64_t> replays;
         for (std::size_t i = 0; i < m_steps.size(); ++i) {
-            if (graphRuns[i] > 0 && m_process.steps[i].steady())
-                replays.push_back(graphRuns[i]);
+            if (runs.graph[i] > 0 && m_process.steps[i].steady())
+                replays.push_back(runs.graph[i]);
         }
         const double usual = percentile(replays, 90).value_or(0);
         std::vector<std::int64_t> beside;
         for (std::size_t i = 0; i < m_steps.size(); ++i) {
-            if (graphRuns[i] > 0 && static_cast<double>(graphRuns[i]) >= usual && m_process.steps[i].steady())
-                beside.push_back(eagerRuns[i]);
+            if (runs.graph[i] > 0 && static_cast<double>(runs.graph[i]) >= usual
+                && m_process.steps[i].steady())
+                beside.push_back(runs.eager[i]);
         }
-        return static_cast<std::int64_t>(percentile(beside, 50).value_or(0));
+        return {static_cast<std::int64_t>(std::ceil(usual)),
+            static_cast<std::int64_t>(percentile(beside, 50).value_or(0))};
     }
 
     // Steady state, or after the region has a graph or failed to get one.
@@ -215,11 +271,23 @@ private:
         });
     }
 
+    // What one run of the region's kernels takes of the step, on average.
+    static std::int64_t ownNs(const Region& region, const EagerStep& work) {
+        double sum = 0;
+        for (const auto& [name, count] : region.names) {
+            const auto time = work.timeNs.find(name);
+            if (time != work.timeNs.end())
+                sum += static_cast<double>(time->second) * static_cast<double>(count)
+                    / static_cast<double>(work.names.at(name));
+        }
+        return std::llround(sum);
+    }
+
     void addRun(const Region& region, std::size_t step, std::int64_t runs, Found& found) const {
         const EagerStep& work = m_steps[step];
         found.eager.push_back({static_cast<std::int32_t>(step), runs});
         found.eagerRuns += runs;
-        found.eagerNs.push_back((work.lastNs - work.firstNs) / runs);
+        found.eagerNs.push_back(ownNs(region, work));
         found.launch = found.launch == nullptr ? work.launch : found.launch;
         bool known = false;
         bool alive = false;
@@ -253,6 +321,11 @@ struct Reason {
 };
 
 Reason reasonOf(const ProcessData& process, const Region& region, const Found& found, bool updateFailed) {
+    if (found.beside)
+        return {"beside",
+            "these steps also replay it as often as others do: a phase without graphs runs beside the "
+            "replays, "
+            "such as an evaluation"};
     const std::string execs = std::to_string(region.execs.size())
         + (region.execs.size() == 1 ? " executable graph exists" : " executable graphs exist");
     const Step& first = process.steps[static_cast<std::size_t>(found.eager.front().step)];

@@ -6,6 +6,7 @@
 #include "analyzer/facts/stream_order.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,49 @@ struct User {
     std::vector<std::uint64_t> addresses; // sorted, once each
 };
 
+// Memory that the graphs of a job hand on to each other, in the order of their captures: what was allocated
+// while something was captured, blocks of a framework's pools, and memory of allocation nodes. Other memory
+// is the job's own, and in which order it is used is the job's affair.
+class PoolMemory {
+public:
+    explicit PoolMemory(const ProcessData& process) {
+        std::vector<std::pair<std::int64_t, std::int64_t>> captures;
+        for (const Capture& capture : process.captures)
+            captures.emplace_back(capture.startNs, capture.endNs.value_or(process.endNs));
+        std::sort(captures.begin(), captures.end());
+        for (std::size_t i = 1; i < captures.size(); ++i) // a time lies in one that began by then, if in any
+            captures[i].second = std::max(captures[i].second, captures[i - 1].second);
+        const auto isCaptured = [&](std::int64_t timeNs) {
+            const auto after = std::upper_bound(
+                captures.begin(), captures.end(), std::pair(timeNs, std::int64_t{INT64_MAX}));
+            return after != captures.begin() && timeNs <= std::prev(after)->second;
+        };
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+        for (const Allocation& allocation : process.allocations) {
+            const bool isBlock = allocation.kind == "framework" && allocation.poolId != 0;
+            if (allocation.onDevice()
+                && (isBlock || allocation.kind == "graph" || isCaptured(allocation.allocNs)))
+                ranges.emplace_back(
+                    allocation.address, allocation.address + static_cast<std::uint64_t>(allocation.bytes));
+        }
+        std::sort(ranges.begin(), ranges.end());
+        for (const auto& [from, to] : ranges) {
+            if (m_ranges.empty() || m_ranges.back().second < from)
+                m_ranges.emplace_back(from, to);
+            else
+                m_ranges.back().second = std::max(m_ranges.back().second, to);
+        }
+    }
+    bool holds(std::uint64_t address) const {
+        const auto after = std::upper_bound(
+            m_ranges.begin(), m_ranges.end(), std::pair(address, std::uint64_t{UINT64_MAX}));
+        return after != m_ranges.begin() && address < std::prev(after)->second;
+    }
+
+private:
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> m_ranges; // sorted, apart
+};
+
 enum class What : std::uint8_t { order, overlap, again };
 
 struct Found {
@@ -35,7 +79,7 @@ struct Found {
     std::uint64_t address = 0;
     std::int64_t addresses = 0;
     bool isWritten = false;
-    bool isSure = true; // false: whether anything ordered them was not recorded
+    bool isSure = true; // false: whether anything ordered them was not recorded, or no memory of a pool
     std::set<std::int32_t> steps;
     const Replay* begin = nullptr;
     const Replay* end = nullptr;
@@ -44,7 +88,8 @@ struct Found {
 class Finder {
 public:
     Finder(const ProcessData& process, const GraphAccess& accesses)
-        : m_process(process) {
+        : m_process(process)
+        , m_pools(process) {
         for (const Exec& exec : process.execs) {
             const Graph* graph = process.templateOf(exec);
             const Capture* capture = graph == nullptr ? nullptr : process.capture(graph->captureId);
@@ -117,14 +162,16 @@ private:
         const User* second = nullptr;
         std::uint64_t address = 0;
         std::int64_t addresses = 0;
+        bool isPool = false; // the addresses are a pool's; else none is
     };
 
     using Order = std::vector<std::pair<const Replay*, const User*>>;
     using BrokenByPair = std::map<std::tuple<std::size_t, std::size_t, const User*>, Broken>;
 
     // `users`: places of those that use the address, in the order of the step.
-    static void addBroken(const Order& order, const std::vector<std::size_t>& users, std::uint64_t address,
-        bool common, BrokenByPair& result) {
+    void addBroken(const Order& order, const std::vector<std::size_t>& users, std::uint64_t address,
+        bool common, BrokenByPair& result) const {
+        const bool isPool = m_pools.holds(address);
         std::vector<std::size_t> captured = users;
         std::sort(captured.begin(), captured.end(), [&](std::size_t a, std::size_t b) {
             return order[a].second->capturedNs < order[b].second->capturedNs;
@@ -139,13 +186,15 @@ private:
             if (common && order[*(at + 1)].second->addresses != order[captured[i]].second->addresses)
                 continue;
             Broken& broken = result[{*(at + 1), captured[i], order[captured[i + 1]].second}];
-            if (broken.addresses++ == 0)
-                broken = {*(at + 1), captured[i], order[captured[i + 1]].second, address, 1};
+            if (broken.addresses == 0 || (isPool && !broken.isPool))
+                broken = {*(at + 1), captured[i], order[captured[i + 1]].second, address, 1, isPool};
+            else
+                broken.addresses += isPool == broken.isPool ? 1 : 0;
         }
     }
 
     // Per address: whoever follows a user of it in the order of captures must follow it in the step, too.
-    static std::vector<Broken> brokenOrders(const Order& order) {
+    std::vector<Broken> brokenOrders(const Order& order) const {
         std::map<std::uint64_t, std::vector<std::size_t>> places;
         for (std::size_t i = 0; i < order.size(); ++i) {
             for (const std::uint64_t address : order[i].second->addresses)
@@ -158,10 +207,15 @@ private:
                 && std::none_of(order.begin(), order.end(),
                     [&](const auto& entry) { return writes(*entry.second, address); });
         };
+        // What all of its users take as const, none of them passes on.
+        const auto isOnlyRead = [&](std::uint64_t address, const std::vector<std::size_t>& users) {
+            return std::all_of(users.begin(), users.end(),
+                [&](std::size_t place) { return onlyReads(*order[place].second, address); });
+        };
         BrokenByPair result;
         for (const bool common : {false, true}) {
             for (const auto& [address, users] : places) {
-                if (users.size() >= 3 && isCommon(address, users) == common)
+                if (users.size() >= 3 && isCommon(address, users) == common && !isOnlyRead(address, users))
                     addBroken(order, users, address, common, result);
             }
         }
@@ -176,6 +230,7 @@ private:
         const User* first = order[broken.first].second;
         Found& found = foundFor(
             What::order, *between, *first, broken.second, *order[broken.between].first, broken.address);
+        found.isSure = (!found.steps.empty() && found.isSure) || broken.isPool;
         found.addresses = broken.addresses;
         found.steps.insert(order[broken.between].first->step);
         found.end = order[broken.between].first;
@@ -184,6 +239,13 @@ private:
     static bool writes(const User& user, std::uint64_t address) {
         return std::any_of(user.accesses->begin(), user.accesses->end(), [&](const Access& access) {
             return access.role == Role::writes && access.address <= address && address < access.end();
+        });
+    }
+
+    static bool onlyReads(const User& user, std::uint64_t address) {
+        return std::all_of(user.accesses->begin(), user.accesses->end(), [&](const Access& access) {
+            return access.address != address || access.role == Role::reads
+                || access.declared == ParamUse::reads;
         });
     }
 
@@ -208,6 +270,7 @@ private:
                 if (theirs == places.end() || theirs->second.size() != at.size() || theirs->second[0] < at[1])
                     continue;
                 Found& found = foundFor(What::again, user, user, partner, *step[at[1]], address);
+                found.isSure = m_pools.holds(address);
                 found.steps.insert(step[at[1]]->step);
                 found.end = step[at[1]];
             }
@@ -231,10 +294,12 @@ private:
             }
             if (partner == nullptr || !isPrivate || partner->capturedNs < user.capturedNs)
                 continue;
-            const bool isNew = std::none_of(partners.begin(), partners.end(),
-                [&, at = partner](const auto& known) { return known.first == at; });
-            if (isNew)
+            const auto known = std::find_if(partners.begin(), partners.end(),
+                [&, at = partner](const auto& entry) { return entry.first == at; });
+            if (known == partners.end())
                 partners.emplace_back(partner, address);
+            else if (!m_pools.holds(known->second) && m_pools.holds(address))
+                known->second = address;
         }
         return partners;
     }
@@ -331,6 +396,7 @@ private:
     }
 
     const ProcessData& m_process;
+    PoolMemory m_pools;
     std::optional<StreamOrder> m_order; // made when the first two overlap
     std::map<std::int64_t, User> m_users;
     std::map<std::vector<std::int64_t>, std::vector<Broken>> m_orders; // by executables in their order

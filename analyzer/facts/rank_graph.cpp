@@ -4,6 +4,7 @@
 #include "analyzer/facts/eager_work.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace gd::facts {
@@ -87,6 +88,51 @@ std::int64_t eagerRuns(
     return runs;
 }
 
+// Which processes belong to one job: they share a communicator, or, where not both have any, the launcher
+// gave them different ranks of as many; and they ran at the same time. Clocks of different hosts are not
+// related.
+class Jobs {
+public:
+    static Result<Jobs> read(Db& db) {
+        Jobs jobs;
+        GD_TRY_ASSIGN(auto pairs,
+            db.prepare(
+                "WITH member AS (SELECT process_id FROM nccl_comm WHERE nranks > 1) "
+                "SELECT a.process_id, b.process_id FROM process AS a "
+                "JOIN process AS b ON a.process_id < b.process_id "
+                "WHERE (a.host <> b.host OR (a.start_ns < b.end_ns AND b.start_ns < a.end_ns)) "
+                "AND ((a.world_size > 1 AND a.world_size = b.world_size AND a.rank <> b.rank "
+                "AND NOT (a.process_id IN member AND b.process_id IN member)) "
+                "OR EXISTS (SELECT * FROM nccl_comm AS c JOIN nccl_comm AS d USING (comm_hash) "
+                "WHERE c.process_id = a.process_id AND d.process_id = b.process_id AND c.comm_hash <> 0))"));
+        for (;;) {
+            GD_TRY_ASSIGN(const bool row, pairs.step());
+            if (!row)
+                return jobs;
+            jobs.m_parent[jobs.jobOf(pairs.int64(1))] = jobs.jobOf(pairs.int64(0));
+        }
+    }
+    bool same(std::int64_t processId, std::int64_t otherId) const {
+        return jobOf(processId) == jobOf(otherId);
+    }
+
+private:
+    // One process of the job stands for it.
+    std::int64_t jobOf(std::int64_t processId) const {
+        const auto parent = m_parent.find(processId);
+        return parent == m_parent.end() || parent->second == processId ? processId : jobOf(parent->second);
+    }
+    std::map<std::int64_t, std::int64_t> m_parent;
+};
+
+// The same graph in the other process's job only.
+SharedGraph inJobOf(const SharedGraph& graph, const Jobs& jobs, const ProcessData& other) {
+    SharedGraph result{graph.names, {}};
+    std::copy_if(graph.holders.begin(), graph.holders.end(), std::back_inserter(result.holders),
+        [&](const Holder& holder) { return jobs.same(holder.process->processId, other.processId); });
+    return result;
+}
+
 Result<void> write(Statement& insert, const SharedGraph& graph, const ProcessData& other, std::int64_t runs) {
     const Holder& first = graph.holders.front();
     const ProcessData& process = *first.process;
@@ -110,6 +156,7 @@ Result<void> buildRankGraph(FactContext& context) {
         context.db.prepare("INSERT INTO rank_graph VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     if (context.raw.processes.size() < 2)
         return {};
+    GD_TRY_ASSIGN(const Jobs jobs, Jobs::read(context.db));
     std::vector<SharedGraph> graphs;
     for (const ProcessData& process : context.raw.processes)
         addGraphsOf(context.raw, process, graphs);
@@ -117,10 +164,12 @@ Result<void> buildRankGraph(FactContext& context) {
         if (hasFailedCapture(process))
             continue;
         const std::vector<EagerStep> work = eagerSteps(context.raw, process);
-        for (const SharedGraph& graph : graphs) {
+        for (const SharedGraph& everywhere : graphs) {
+            const SharedGraph graph = inJobOf(everywhere, jobs, process);
             const bool holds = std::any_of(graph.holders.begin(), graph.holders.end(),
                 [&](const Holder& holder) { return holder.process == &process; });
-            const std::int64_t runs = holds ? 0 : eagerRuns(process, work, graph.names);
+            const std::int64_t runs
+                = holds || graph.holders.empty() ? 0 : eagerRuns(process, work, graph.names);
             if (runs > 0)
                 GD_TRY(write(insert, graph, process, runs));
         }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,6 +36,7 @@ struct Stall {
     std::int32_t threadId = 0;
     std::int64_t stackId = 0;
     bool known = true;
+    bool wentOn = false; // late, and what follows ran
 
     bool isSend() const { return name == "Send"; }
     bool isPointToPoint() const { return isSend() || name == "Recv"; }
@@ -91,18 +94,19 @@ public:
         }
         std::map<const Exec*, std::int64_t> usualNs;
         std::set<std::int64_t> stuck; // streams: what follows only queues behind the first
+        std::set<std::int64_t> slow; // streams that went on after one
         for (const Replay& replay : m_process.replays) {
             const Exec* exec = m_process.exec(replay.execId);
             if (exec == nullptr || replay.result != 0 || stuck.contains(replay.streamId))
                 continue;
-            const auto last = lastMeasured.find(replay.streamId);
-            const bool followed
-                = last != lastMeasured.end() && last->second->launchStartNs > replay.launchStartNs;
+            const auto found = lastMeasured.find(replay.streamId);
+            const Replay* last = found == lastMeasured.end() ? nullptr : found->second;
             const std::int64_t least
                 = replay.measured || m_process.endedClosed ? kPatienceNs : kKilledPatienceNs;
             const std::int64_t startNs = replay.measured ? replay.startNs : replay.launchStartNs;
             const std::int64_t endNs = replay.measured ? replay.endNs : m_process.endNs;
-            if (endNs - startNs < least || (!replay.measured && followed))
+            if (endNs - startNs < least
+                || (!replay.measured && last != nullptr && last->launchStartNs > replay.launchStartNs))
                 continue;
             const auto [usual, isNew] = usualNs.try_emplace(exec, 0);
             if (isNew) // of all replays of it: once
@@ -110,16 +114,25 @@ public:
             const std::int64_t limitNs = std::max(least, 20 * usual->second);
             if (endNs - startNs < limitNs)
                 continue;
-            stuck.insert(replay.streamId);
+            const bool wentOn = replay.measured && wentOnAfter(replay, *last);
+            if (!(wentOn ? slow : stuck).insert(replay.streamId).second)
+                continue;
             const Graph* graph = m_process.templateOf(*exec);
             stalls.push_back({&m_process, replay.deviceId, exec, m_process.graphName(graph, exec->execId),
                 capturedComm(m_process, *exec), -1, replay.measured ? "late" : "never", 0, startNs, endNs,
                 limitNs, replay.threadId, launchStack(m_process, *exec, replay.stackId),
-                replay.measured || m_process.complete("graph_trace", startNs, endNs)});
+                replay.measured || m_process.complete("graph_trace", startNs, endNs), wentOn});
         }
     }
 
 private:
+    // `last`: the last launched of those of its stream that ended. What had been launched before the late one
+    // ended may have run only because an abort set the stream free, and the process was then killed.
+    bool wentOnAfter(const Replay& late, const Replay& last) const {
+        return last.launchStartNs >= late.endNs
+            || (m_process.endedClosed && last.launchStartNs > late.launchStartNs);
+    }
+
     const ProcessData& m_process;
 };
 
@@ -154,7 +167,7 @@ void addFailed(const RawData& raw, const ProcessData& process, std::vector<Stall
         return;
     const DeviceOp& last = *op;
     Stall stall{&process, last.deviceId, nullptr, std::string(raw.shapeName(last.shapeId)), 0, -1, "failed",
-        kLaunchFailed, last.startNs, last.endNs, 0, 0, 0, true};
+        kLaunchFailed, last.startNs, last.endNs, 0, 0, 0, true, false};
     if (last.inGraph) {
         const auto replay = std::find_if(process.replays.begin(), process.replays.end(),
             [&](const Replay& candidate) { return candidate.correlation == last.correlation; });
@@ -229,10 +242,10 @@ public:
             if (m_process.endNs - op->timeNs < limitNs)
                 continue;
             const bool toOne = op->kind == "send" || op->kind == "recv";
-            stalls.push_back(
-                {&m_process, m_lastDone.at(stream).deviceId, nullptr, titleOf(op->kind), op->commHash,
-                    toOne ? op->peer : -1, "never", 0, op->timeNs, m_process.endNs, limitNs, op->threadId,
-                    op->stackId, m_process.complete("eager_kernel_activity", op->timeNs, m_process.endNs)});
+            stalls.push_back({&m_process, m_lastDone.at(stream).deviceId, nullptr, titleOf(op->kind),
+                op->commHash, toOne ? op->peer : -1, "never", 0, op->timeNs, m_process.endNs, limitNs,
+                op->threadId, op->stackId,
+                m_process.complete("eager_kernel_activity", op->timeNs, m_process.endNs), false});
         }
     }
 
@@ -267,31 +280,42 @@ private:
 
 class Ranks {
 public:
-    explicit Ranks(const std::vector<Stall>& stalls) {
+    Ranks(const RawData& raw, const std::vector<Stall>& stalls) {
+        for (const ProcessData& process : raw.processes) {
+            for (const Comm& comm : process.comms)
+                m_members[comm.commHash].try_emplace(comm.rank, &process);
+        }
         for (const Stall& stall : stalls) {
             const Comm* comm = commOf(*stall.process, stall.commHash);
-            if (comm != nullptr)
+            if (comm != nullptr && !stall.wentOn)
                 m_ranks[stall.commHash].try_emplace(comm->rank, &stall);
         }
     }
 
+    // What each other rank in the trace is stalled in, else what it did last while this one waited.
     std::optional<std::string> others(const Stall& stall) const {
-        const auto ranks = m_ranks.find(stall.commHash);
-        if (ranks == m_ranks.end())
+        const auto members = m_members.find(stall.commHash);
+        if (commOf(*stall.process, stall.commHash) == nullptr || members == m_members.end())
             return std::nullopt;
+        const auto ranks = m_ranks.find(stall.commHash);
         std::string text;
-        for (const auto& [rank, other] : ranks->second) {
-            if (other->process == stall.process)
+        for (const auto& [rank, process] : members->second) {
+            if (process == stall.process)
                 continue;
-            text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank) + " in "
-                + (other->exec != nullptr && other->name != "Send" && other->name != "Recv" ? "a replay of "
-                                                                                            : std::string())
-                + other->name
-                + (other->peer >= 0
-                        ? (other->isSend() ? " to rank " : " from rank ") + std::to_string(other->peer)
-                        : "");
+            text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
+            const bool stalls = ranks != m_ranks.end() && ranks->second.contains(rank);
+            text += stalls ? " in " + place(*ranks->second.at(rank)) : lastCall(*process, stall);
         }
         return orNull(text);
+    }
+
+    // Ranks of the communicator that are not in the trace.
+    std::int64_t absent(const Stall& stall) const {
+        const Comm* comm = commOf(*stall.process, stall.commHash);
+        const auto members = m_members.find(stall.commHash);
+        if (comm == nullptr || members == m_members.end())
+            return 0;
+        return std::max<std::int64_t>(0, comm->nranks - std::ssize(members->second));
     }
 
     // Every rank from here on waits in a send to the next one (or a receive from it), and the last of them
@@ -311,7 +335,47 @@ public:
     }
 
 private:
+    static std::string place(const Stall& stall) {
+        const bool replays = stall.exec != nullptr && !stall.isPointToPoint();
+        std::string text = (replays ? "a replay of " : "") + stall.name;
+        if (stall.peer >= 0)
+            text += (stall.isSend() ? " to rank " : " from rank ") + std::to_string(stall.peer);
+        return text;
+    }
+
+    // The last launch of a graph with the communicator, or eager call of it, before the wait was over.
+    static std::string lastCall(const ProcessData& process, const Stall& stall) {
+        if (process.host != stall.process->host)
+            return " runs on another host";
+        std::int64_t atNs = 0;
+        std::string what;
+        for (const Exec& exec : process.execs) {
+            if (exec.replays.empty() || capturedComm(process, exec) != stall.commHash)
+                continue;
+            for (const std::int32_t index : exec.replays) {
+                const Replay& replay = process.replays[static_cast<std::size_t>(index)];
+                if (replay.launchStartNs < atNs || replay.launchStartNs > stall.endNs || replay.result != 0)
+                    continue;
+                atNs = replay.launchStartNs;
+                what = "launched " + process.graphName(process.templateOf(exec), exec.execId);
+            }
+        }
+        for (const CommOp& op : process.commOps) {
+            if (op.captureId != 0 || op.commHash != stall.commHash || op.timeNs < atNs
+                || op.timeNs > stall.endNs)
+                continue;
+            atNs = op.timeNs;
+            what = "called " + titleOf(op.kind);
+        }
+        if (what.empty())
+            return " did not use the communicator until then";
+        const std::int64_t tenths = (std::abs(atNs - stall.startNs) + 50'000'000) / 100'000'000;
+        return " last " + what + ' ' + std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10)
+            + (atNs < stall.startNs ? " s before this began" : " s after this began");
+    }
+
     std::map<std::int64_t, std::map<std::int64_t, const Stall*>> m_ranks; // by communicator and rank
+    std::map<std::int64_t, std::map<std::int64_t, const ProcessData*>> m_members; // likewise
 };
 
 Result<void> write(Statement& insert, const RawData& raw, const Ranks& ranks, const Stall& stall) {
@@ -325,9 +389,9 @@ Result<void> write(Statement& insert, const RawData& raw, const Ranks& ranks, co
         comm == nullptr ? std::nullopt : std::optional(comm->rank),
         stall.peer < 0 ? std::nullopt : std::optional(std::int64_t{stall.peer}), stall.outcome,
         stall.result == 0 || error == raw.resultNames.end() ? std::nullopt : std::optional(error->second),
-        stall.startNs, stall.endNs, stall.limitNs, ranks.others(stall), ranks.isCycle(stall),
-        process.stepNumberAt(stall.startNs), orNull(std::int64_t{stall.threadId}), orNull(stall.stackId),
-        stall.known);
+        stall.startNs, stall.endNs, stall.limitNs, ranks.others(stall), ranks.absent(stall),
+        ranks.isCycle(stall), process.stepNumberAt(stall.startNs), orNull(std::int64_t{stall.threadId}),
+        orNull(stall.stackId), stall.known, stall.wentOn);
 }
 
 } // namespace
@@ -341,11 +405,11 @@ Result<void> buildStall(FactContext& context) {
         if (stalls.size() == before) // else they may only queue behind that
             PendingCalls(process).addTo(stalls);
     }
-    const Ranks ranks(stalls);
+    const Ranks ranks(context.raw, stalls);
     GD_TRY_ASSIGN(auto insert,
         context.db.prepare(
             "INSERT INTO stall VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?)"));
+            "?, ?, ?)"));
     for (const Stall& stall : stalls)
         GD_TRY(write(insert, context.raw, ranks, stall));
     return {};

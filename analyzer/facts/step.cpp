@@ -51,17 +51,32 @@ bool capturesWithoutEnd(const std::vector<Preparation>& steps) {
     return capturing >= kMinCapturing && quiet * kMaxShareOfQuiet < steps.size() - kMinWarmupSteps;
 }
 
-// The first step, three or later, that prepares nothing; three when every step does, or nearly every one
-// captures.
+// The first step that replays a graph: until then the job has not got the graphs it will run with. 0 where
+// the replays come so late that what lies before them is most of what the job does.
+std::size_t firstReplayingStep(const ProcessData& process) {
+    constexpr std::size_t kLeastShareAfter = 4; // a fourth of the steps
+    for (const Replay& replay : process.replays) {
+        const std::int32_t step = replay.result == 0 ? process.stepAt(replay.launchStartNs) : -1;
+        if (step < 0)
+            continue;
+        const auto first = static_cast<std::size_t>(step);
+        return (process.steps.size() - first) * kLeastShareAfter >= process.steps.size() ? first : 0;
+    }
+    return 0;
+}
+
+// The first step, three or later and not before the first that replays, that prepares nothing; where every
+// step does, or nearly every one captures, the first that may.
 std::size_t warmupSteps(const ProcessData& process) {
     const std::vector<Preparation> steps = preparationOf(process);
     if (capturesWithoutEnd(steps))
         return kMinWarmupSteps;
-    for (std::size_t i = kMinWarmupSteps; i < steps.size(); ++i) {
+    const std::size_t least = std::max(kMinWarmupSteps, firstReplayingStep(process));
+    for (std::size_t i = least; i < steps.size(); ++i) {
         if (!steps[i].any())
             return i;
     }
-    return kMinWarmupSteps;
+    return least;
 }
 
 // Takes slow steps out whose slowness the range explains: every step of a traced framework holds some

@@ -37,7 +37,8 @@ constexpr Sign kSigns[] = {
     {"capture.abandoned_count", "count", "callbacks", "0", Judge::lookAbove, 0,
         "SELECT COUNT(*) FROM capture_outcome WHERE :p IN (0, process_id) AND state = 'not_ended'"},
     {"capture.eager_fallback_count", "count", "eager_kernel_activity", "0", Judge::lookAbove, 0,
-        "SELECT COALESCE(SUM(eager_runs), 0) FROM fallback WHERE :p IN (0, process_id) AND known"},
+        "SELECT COALESCE(SUM(eager_runs), 0) FROM fallback WHERE :p IN (0, process_id) AND known "
+        "AND reason <> 'beside'"},
 
     {"nccl.replay_bytes", "bytes", "comm_ops", nullptr, Judge::none, 0,
         "SELECT MAX(bytes) FROM (SELECT SUM(message_bytes) AS bytes FROM nccl_replay "
@@ -124,7 +125,8 @@ constexpr Sign kSigns[] = {
     {"graph_reuse.hit_ratio", "ratio", "eager_kernel_activity", "above 98 %", Judge::lookBelow, 0.92,
         "SELECT 1.0 * replays / NULLIF(replays + eager, 0) FROM "
         "(SELECT COALESCE(SUM(steady_replays), 0) AS replays, COALESCE((SELECT SUM(eager_runs) FROM fallback "
-        "WHERE :p IN (0, process_id) AND known), 0) AS eager FROM exec_reuse WHERE :p IN (0, process_id))"},
+        "WHERE :p IN (0, process_id) AND known AND reason <> 'beside'), 0) AS eager FROM exec_reuse WHERE :p "
+        "IN (0, process_id))"},
     {"graph_reuse.captures_after_warmup_count", "count", "callbacks", nullptr, Judge::none, 0,
         "SELECT SUM(captures) FROM step WHERE :p IN (0, process_id) AND kind <> 'warmup'"},
 };

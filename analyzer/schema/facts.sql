@@ -355,9 +355,9 @@ CREATE TABLE fallback (
   graph_runs INTEGER NOT NULL, -- runs as a replay over the same time
   rate REAL NOT NULL, -- eager_runs / (eager_runs + graph_runs)
   execs INTEGER NOT NULL, -- executables of the region that existed
-  reason TEXT NOT NULL, -- 'capture_failed' | 'new_shape' | 'limit' | 'update_failed' | 'unknown'
+  reason TEXT NOT NULL, -- 'capture_failed' | 'new_shape' | 'limit' | 'update_failed' | 'unknown' | 'beside' no fallback: other work, in steps that replay the region as often as others do
   reason_detail TEXT, -- sentence part: the failing call, how many executables, ...
-  eager_median_ns INTEGER, -- duration of an eager run
+  eager_median_ns INTEGER, -- time of the kernels of an eager run, with the waits for single launches between them
   graph_median_ns INTEGER, -- duration of a replayed run
   cost_ns INTEGER, -- (eager - graph) x eager_runs, NULL unknown, never negative
   capture_id INTEGER, -- failed capture that precedes it, NULL none
@@ -499,14 +499,15 @@ CREATE TABLE rank_divergence (
   why TEXT -- why not known, where that is more than the coverage says
 ) STRICT;
 
--- Graphs that some processes of the job captured while another one launches the same kernels one by one and never tried
--- to capture any of them; one row per graph and process without it.
+-- Graphs that some processes of a job captured while another one launches the same kernels one by one and never tried
+-- to capture any of them; one row per graph and process without it. Processes are of one job when they ran at the same
+-- time and share a communicator, or, where not both have any, have different ranks of the same world size.
 CREATE TABLE rank_graph (
-  process_id INTEGER NOT NULL, -- lowest process that captured it
+  process_id INTEGER NOT NULL, -- lowest process of the job that captured it
   capture_id INTEGER NOT NULL, -- its first capture there
   graph_name TEXT NOT NULL, -- its name for people
   kernels INTEGER NOT NULL, -- kernels in it
-  captured_by INTEGER NOT NULL, -- processes that captured it
+  captured_by INTEGER NOT NULL, -- processes of the job that captured it
   replays INTEGER NOT NULL, -- launches of it in these that succeeded
   other_process_id INTEGER NOT NULL, -- process without it
   eager_runs INTEGER NOT NULL, -- how often that one launched its kernels one by one in steady steps
@@ -596,7 +597,7 @@ CREATE TABLE pool_conflict (
   step INTEGER, -- step of the first time
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- where the one in between is launched, else captured
-  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium' | 'low' whether something ordered them was not recorded
+  confidence TEXT NOT NULL -- 'high' one of them is known to write there | 'medium' | 'low' overlap: whether something ordered them was not recorded; order, again: the memory is no pool's, as far as was recorded
 ) STRICT;
 
 -- Copies and fills of the job itself into memory that an executable uses, seen on the device while a replay of it ran on
@@ -639,12 +640,14 @@ CREATE TABLE stall (
   start_ns INTEGER NOT NULL, -- started, or was launched
   end_ns INTEGER NOT NULL, -- ended, or the process did
   limit_ns INTEGER NOT NULL, -- longer counts as stalled
-  others TEXT, -- what the other ranks were doing meanwhile, for people; NULL: they are not in the trace
+  others TEXT, -- what the other ranks in the trace were doing meanwhile, for people; NULL: none is, or the communicator is unknown
+  absent_ranks INTEGER NOT NULL, -- ranks of the communicator that are not in the trace, 0 where it is unknown
   cycle INTEGER NOT NULL, -- 1: every rank of the cycle waits in a send to the next one, or all in a receive from it
   step INTEGER, -- step
   thread_id INTEGER, -- launching thread
   stack_id INTEGER, -- where it was launched
-  known INTEGER NOT NULL -- 0: ends of replays were not recorded
+  known INTEGER NOT NULL, -- 0: ends of replays were not recorded
+  went_on INTEGER NOT NULL -- late: 1 where a later replay of the stream ran: it had waited, as for a rank that saves a checkpoint
 ) STRICT;
 
 -- The first error of a process that its device does not recover from (an illegal access, an assertion in a kernel, ...),

@@ -11,10 +11,12 @@
 -- param steps_min: 5
 -- param between_steps_min: 0.05
 -- param mention_min: 0.005
+-- param pause_times: 20
 -- why: The thread that launches replays blocked until the device had run dry, and only then launched the next
 --   one: the device idles for the rest of the host's work, every step. (A synchronise inside a capture would be an
 --   error, GD101: this one lies between two graphs.) What the device waits for once the replay is launched, such as its
---   turn beside other processes, does not count.
+--   turn beside other processes, does not count, and neither does a pause of more than 20 median steps, such as the time
+--   until the next request. What one call costs before all graphs that follow it is taken together.
 -- fix: Read results later: copy them to pinned memory with non_blocking=True, record an event, and look one or
 --   more steps afterwards. Replace .item(), .cpu() and torch.cuda.synchronize() between graphs by device-side work
 --   (torch.where for gradient clipping and loss scaling), cudaDeviceSynchronize by cudaStreamWaitEvent, blocking
@@ -24,44 +26,70 @@
 -- source: CUDA programming guide, asynchronous execution
 -- message: {call} before {graph}: the device runs dry in {steps} of {steady_steps:count step} and idles {idle_ns:ns} each time until the next replay starts
 WITH idle AS (
-  SELECT g.*,
+  SELECT g.*, COALESCE(g.sync_stack_id, 0) AS place,
     g.end_ns - g.start_ns - g.event_ns - g.peer_ns - g.nccl_ns - g.unknown_ns AS len
   FROM replay_gap AS g
   WHERE g.steady AND g.known AND g.sync_api IS NOT NULL),
 waited AS (
-  SELECT i.*, i.len >= :idle_us * 1e3 AS is_long
-  FROM idle AS i
-  WHERE i.len > i.noise_ns)
-SELECT w.process_id, MIN(w.start_ns) AS start_ns, MAX(w.end_ns) AS end_ns,
-  SUM(w.len) AS cost_ns, w.graph_name AS graph,
-  w.sync_api || COALESCE(' [' || w.sync_runtime_api || ']', '') AS call,
-  COUNT(DISTINCT w.step) AS steps, s.steps AS steady_steps,
-  CAST(median(w.len) AS INTEGER) AS idle_ns,
-  MAX(w.sync_stack_id) AS stack_id, MAX(w.thread_id) AS thread_id,
-  CASE WHEN MIN(w.eager_recorded) THEN 'high' ELSE 'low' END AS confidence,
-  CASE WHEN COUNT(DISTINCT CASE WHEN w.is_long THEN w.step END)
-      >= :per_step_min * s.steps
-    AND (w.same_step
-      OR SUM(w.len) > :between_steps_min * (s.end_ns - s.start_ns))
+  SELECT i.*, i.len >= :idle_us * 1e3 AS is_long, s.steps AS steady_steps,
+    s.end_ns - s.start_ns AS steady_ns,
+    COALESCE(i.len > :pause_times * NULLIF(s.median_step_ns, 0), FALSE) AS is_pause
+  FROM idle AS i JOIN steady_state AS s USING (process_id)
+  WHERE i.len > i.noise_ns AND s.steps >= :steps_min),
+graph AS (
+  SELECT process_id, device_id, sync_api, same_step, place, exec_id,
+    MAX(graph_name) AS graph_name, MIN(replay_id) AS replay_id,
+    ROW_NUMBER() OVER (PARTITION BY process_id, device_id, sync_api, same_step, place
+      ORDER BY SUM(len) DESC, exec_id) AS rank,
+    COUNT(*) OVER (PARTITION BY process_id, device_id, sync_api, same_step, place)
+      AS graphs
+  FROM waited WHERE NOT is_pause
+  GROUP BY process_id, device_id, sync_api, same_step, place, exec_id),
+pause AS (
+  SELECT process_id, device_id, sync_api, same_step, place,
+    COUNT(*) AS pauses, SUM(len) AS pause_ns
+  FROM waited WHERE is_pause
+  GROUP BY process_id, device_id, sync_api, same_step, place),
+found AS (
+  SELECT w.process_id, w.device_id, MIN(w.start_ns) AS start_ns,
+    MAX(w.end_ns) AS end_ns, SUM(w.len) AS cost_ns, g.exec_id, g.graph_name,
+    g.replay_id, g.graphs, w.sync_api, w.sync_runtime_api, w.same_step,
+    COUNT(DISTINCT w.step) AS steps, w.steady_steps,
+    CAST(median(w.len) AS INTEGER) AS idle_ns, COUNT(*) AS waits,
+    CAST(median(w.sync_ns) AS INTEGER) AS blocked_ns,
+    w.sync_stack_id AS stack_id, MAX(w.thread_id) AS thread_id,
+    MIN(w.eager_recorded) AS eager_recorded, p.pauses, p.pause_ns,
+    COUNT(DISTINCT CASE WHEN w.is_long THEN w.step END)
+      >= :per_step_min * w.steady_steps AS is_often_long,
+    COUNT(DISTINCT w.step) >= :per_step_min * w.steady_steps AS is_often,
+    1.0 * SUM(w.len) / (w.steady_ns - COALESCE(p.pause_ns, 0)) AS share
+  FROM waited AS w
+  JOIN graph AS g USING (process_id, device_id, sync_api, same_step, place)
+  LEFT JOIN pause AS p USING (process_id, device_id, sync_api, same_step, place)
+  WHERE NOT w.is_pause AND g.rank = 1
+  GROUP BY w.process_id, w.device_id, w.sync_api, w.same_step, w.place)
+SELECT f.process_id, f.start_ns, f.end_ns, f.cost_ns,
+  f.graph_name || CASE WHEN f.graphs > 1
+    THEN ' and ' || counted(f.graphs - 1, 'other') ELSE '' END AS graph,
+  f.sync_api || COALESCE(' [' || f.sync_runtime_api || ']', '') AS call,
+  f.steps, f.steady_steps, f.idle_ns, f.stack_id, f.thread_id,
+  CASE WHEN f.eager_recorded THEN 'high' ELSE 'low' END AS confidence,
+  CASE WHEN f.is_often_long AND (f.same_step OR f.share > :between_steps_min)
     THEN 'warning' ELSE 'info' END AS severity,
-  'replay' AS evidence_table, MIN(w.replay_id) AS evidence_id,
-  'waits' AS ev1_label, COUNT(*) AS ev1_value,
-  'host blocked, median' AS ev2_label,
-  CAST(median(w.sync_ns) AS INTEGER) AS ev2_value, 'ns' AS ev2_unit,
-  'device idle, median' AS ev3_label, CAST(median(w.len) AS INTEGER) AS ev3_value,
+  'replay' AS evidence_table, f.replay_id AS evidence_id,
+  'waits' AS ev1_label, f.waits AS ev1_value,
+  'host blocked, median' AS ev2_label, f.blocked_ns AS ev2_value,
+  'ns' AS ev2_unit,
+  'device idle, median' AS ev3_label, f.idle_ns AS ev3_value,
   'ns' AS ev3_unit,
   'share of steady state' AS ev4_label,
-  printf('%.1f %%', 100.0 * SUM(w.len) / (s.end_ns - s.start_ns)) AS ev4_value
-FROM waited AS w JOIN steady_state AS s USING (process_id)
-WHERE s.steps >= :steps_min
-GROUP BY w.process_id, w.exec_id, w.sync_api, w.same_step
-HAVING (COUNT(DISTINCT w.step) >= :per_step_min * s.steps
-    AND SUM(w.len) > :between_steps_min * (s.end_ns - s.start_ns))
-  OR (COUNT(DISTINCT CASE WHEN w.is_long THEN w.step END)
-      >= :per_step_min * s.steps
-    AND (w.same_step
-      OR SUM(w.len) > :mention_min * (s.end_ns - s.start_ns)))
-ORDER BY w.process_id, w.exec_id, w.sync_api;
+  printf('%.1f %%', 100 * f.share) AS ev4_value,
+  'pauses left out' AS ev5_label, f.pauses AS ev5_value,
+  'time of these' AS ev6_label, f.pause_ns AS ev6_value, 'ns' AS ev6_unit
+FROM found AS f
+WHERE (f.is_often AND f.share > :between_steps_min)
+  OR (f.is_often_long AND (f.same_step OR f.share > :mention_min))
+ORDER BY f.process_id, f.device_id, f.exec_id, f.sync_api, f.same_step;
 -- test: fires at exactly half of the steps, least steps, least idle
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 9000000, 6);
@@ -335,3 +363,49 @@ VALUES (0, 1, 4, 400, 'optimizer', 10, 1, 0, 5000, 'cuCtxSynchronize', 'cudaDevi
   (0, 1, 4, 403, 'optimizer', 13, 1, 3000000, 3005000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3),
   (0, 1, 4, 404, 'optimizer', 14, 1, 4000000, 4005000, 'cuCtxSynchronize', 'cudaDeviceSynchronize', 7000, 3);
 -- expect: none
+-- test: one wait before each of a ladder's graphs counts for all of them; another call's, device's or place's does not
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 160000000, 160), (2, 0, 160000000, 160);
+INSERT INTO replay_gap (same_step, process_id, device_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, sync_api, sync_ns, sync_stack_id)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 79)
+SELECT 1, p.value, IIF(p.value = 2, i % 2, 0), i % 8, i, 'batch ' || (i % 8), i, 1, i * 1000000,
+  i * 1000000 + 60000 + (i % 8 = 5), 'cuStreamSynchronize', 7000, 3
+FROM n, json_each('[1, 2]') AS p;
+-- expect: cuStreamSynchronize before batch 5 and 7 others: the device runs dry in 80 of 160 steps and idles 60.0 us each time until the next replay starts | process_id=1 severity=warning cost_ns=4800010 stack_id=3 evidence_id=5
+-- test: two places of the code are two findings, waits at places of their own are none
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 10000000, 10);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, sync_api, sync_ns, sync_stack_id)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+SELECT 1, 1, i % 2, i, 'graph ' || (i % 2), i, 1, i * 1000000, i * 1000000 + 60000, 'cuStreamSynchronize', 7000,
+  8 + i % 2 FROM n;
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, sync_api, sync_ns, sync_stack_id)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+SELECT 1, 1, 2, i, 'graph 2', i, 1, i * 1000000, i * 1000000 + 60000, 'cuEventSynchronize', 7000, 10 + i FROM n;
+-- expect: cuStreamSynchronize before graph 0: the device runs dry in 5 of 10 steps and idles 60.0 us each time until the next replay starts | stack_id=8
+-- expect: cuStreamSynchronize before graph 1: the device runs dry in 5 of 10 steps and idles 60.0 us each time until the next replay starts | stack_id=9
+-- test: pauses until the next request are left out of the cost; at exactly their length they are none
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps, median_step_ns)
+VALUES (1, 0, 4920000000, 2000, 1200000), (2, 0, 2400000000, 2000, 1200000), (3, 0, 2400000000, 2000, 1200000);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, sync_api, sync_ns, sync_stack_id)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1999)
+SELECT 0, p.value, 4, i, 'decode', i, 1, 0,
+  CASE WHEN p.value = 1 AND i % 20 = 0 THEN 25200000 WHEN p.value = 3 AND i < 20 THEN 24000000 ELSE 51000 END,
+  'cuStreamSynchronize', 7000, 3
+FROM n, json_each('[1, 2, 3]') AS p;
+-- expect: cuStreamSynchronize before decode: the device runs dry in 1900 of 2000 steps and idles 51.0 us each time until the next replay starts | process_id=1 severity=info cost_ns=96900000 ev5_value=100 ev6_value=2520000000
+-- expect: cuStreamSynchronize before decode: the device runs dry in 2000 of 2000 steps and idles 51.0 us each time until the next replay starts | process_id=2 severity=info cost_ns=102000000 ev5_value=null
+-- expect: cuStreamSynchronize before decode: the device runs dry in 2000 of 2000 steps and idles 51.0 us each time until the next replay starts | process_id=3 severity=warning cost_ns=580980000
+-- test: one other graph
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 10000000, 10);
+INSERT INTO replay_gap (same_step, process_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, sync_api, sync_ns)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+SELECT 1, 1, i % 2, i, 'graph ' || (i % 2), i, 1, i * 1000000, i * 1000000 + 60000, 'cuStreamSynchronize', 7000
+FROM n;
+-- expect: cuStreamSynchronize before graph 0 and 1 other: the device runs dry in 10 of 10 steps and idles 60.0 us each time until the next replay starts | severity=warning stack_id=null

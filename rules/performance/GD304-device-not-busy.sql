@@ -16,8 +16,10 @@
 -- why: In steady state the device ran nothing for a good part of the time, although graphs take the cost of
 --   single launches away. The rest of the report says where the time goes (gaps, waits of the host, fallbacks). Busy
 --   is not the same as well used: a rank that waits inside a collective looks busy, which is why both figures are
---   given, the second where the kernels of replays were recorded one by one. A step whose idle time is more than 20 times the median step is a pause (a checkpoint, a machine that
---   did something else); one pause, or one in a hundred steps, does not make a pipeline slow and is left out. Time in
+--   given, the second where the kernels of replays were recorded one by one. A step whose idle time is more than 20
+--   times the median step is a pause (a checkpoint, a machine that did something else); one pause, or one in a hundred
+--   steps, does not make a pipeline slow and is left out, and more of them, such as the time until the next request,
+--   make no warning while the median step is busy. Time in
 --   which a replay had been launched and waits for nothing of its own job is time of other processes on the device, or
 --   the start of many short replays: it makes no warning.
 -- fix: Start with the findings on gaps (GD301), waits (GD302), fallbacks (GD306) and irregular launches
@@ -33,6 +35,7 @@ WITH usual AS (
       THEN SUM(busy_without_comm_ns) END AS without_ns, SUM(queued_ns) AS queued_ns,
     median(end_ns - start_ns - busy_ns) AS idle_ns,
     :pause_times * median(end_ns - start_ns) AS pause_ns,
+    median(1.0 * busy_ns / (end_ns - start_ns)) AS typical,
     MAX(granularity) AS granularity, MAX(noise_ns) AS noise_ns
   FROM device_busy
   WHERE steady AND known
@@ -57,9 +60,10 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
   CASE WHEN s.without IS NULL
     THEN 'communication inside replays was not measured'
     ELSE printf('%.1f%% without communication', 100 * s.without) END AS without,
-  CASE WHEN s.busy + s.queued_share < :busy_low THEN 'warning' ELSE 'info' END
+  CASE WHEN s.busy + s.queued_share < :busy_low AND s.typical < :busy_low THEN 'warning' ELSE 'info' END
     AS severity,
-  CASE WHEN s.busy + s.queued_share <= :busy_stalled THEN ': the pipeline is stalled'
+  CASE WHEN s.busy + s.queued_share <= :busy_stalled
+    AND s.typical < :busy_low THEN ': the pipeline is stalled'
     ELSE '' END AS stalled,
   CASE WHEN s.queued_share >= :queued_named * (1 - s.busy)
     THEN printf('; %.1f %% a replay that had been launched waits for its turn',
@@ -70,7 +74,9 @@ SELECT s.process_id, s.start_ns, s.end_ns, s.device_id AS device, s.busy,
   'replays' AS ev3_label, s.replays AS ev3_value,
   'granularity of the record' AS ev4_label, s.granularity AS ev4_value,
   'steps left out for a single long pause' AS ev5_label,
-  s.pauses AS ev5_value
+  s.pauses AS ev5_value,
+  'busy share of the median step' AS ev6_label,
+  printf('%.1f %%', 100 * s.typical) AS ev6_value
 FROM share AS s
 WHERE s.steps >= :steps_min AND s.replays AND s.busy < :busy_min
   AND s.idle_ns > s.noise_ns
@@ -183,7 +189,7 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   busy_without_comm_ns, graph_replays)
 WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1)
 SELECT 2, 200 + i, 1, 200000 + i * 100000, 300000 + i * 100000, 900, 200, 2 FROM n;
--- expect: device 0: busy 36.5% of steady state, 8.1% without communication | process_id=1 severity=warning
+-- expect: device 0: busy 36.5% of steady state, 8.1% without communication | process_id=1 severity=info ev6_value='90.0 %'
 -- test: two pauses in few steps are how the job runs
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   busy_without_comm_ns, graph_replays)
@@ -192,7 +198,7 @@ SELECT 1, i, 1, i * 1000, i * 1000 + 1000, 900, 200, 2 FROM n;
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
   busy_without_comm_ns, graph_replays)
 VALUES (1, 30, 1, 30000, 130000, 900, 200, 2), (1, 31, 1, 130000, 230000, 900, 200, 2);
--- expect: device 0: busy 12.5% of steady state, 2.8% without communication: the pipeline is stalled | severity=warning
+-- expect: device 0: busy 12.5% of steady state, 2.8% without communication | severity=info
 -- test: no warning when replays had been launched and wait for their turn
 INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, queued_ns,
   busy_without_comm_ns, graph_replays)
@@ -217,3 +223,15 @@ INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns, qu
 SELECT 2, step, 1, start_ns, end_ns, busy_ns, 245, busy_ns, 2 FROM device_busy;
 -- expect: device 0: busy 50.0% of steady state, 50.0% without communication; 25.0 % a replay that had been launched waits for its turn
 -- expect: device 0: busy 50.0% of steady state, 50.0% without communication
+-- test: pauses beside steps that are not busy either are a warning, at exactly the threshold they are none
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  busy_without_comm_ns, graph_replays)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 29)
+SELECT p.value, i, 1, i * 1000, i * 1000 + 1000, IIF(p.value = 1, 399, 400), 200, 2
+FROM n, json_each('[1, 2]') AS p;
+INSERT INTO device_busy (process_id, step, steady, start_ns, end_ns, busy_ns,
+  busy_without_comm_ns, graph_replays)
+VALUES (1, 30, 1, 30000, 130000, 900, 200, 2), (1, 31, 1, 130000, 230000, 900, 200, 2),
+  (2, 30, 1, 30000, 130000, 900, 200, 2), (2, 31, 1, 130000, 230000, 900, 200, 2);
+-- expect: device 0: busy 6.0% of steady state, 2.8% without communication: the pipeline is stalled | process_id=1 severity=warning
+-- expect: device 0: busy 6.0% of steady state, 2.8% without communication | process_id=2 severity=info

@@ -12,7 +12,8 @@
 -- why: The same kernels that a graph holds were launched one by one, although an executable graph of the region
 --   exists or its capture had failed before. Nothing says so: the job is only slower. Usual reasons: more shapes
 --   than the cache keeps graphs for, a capture or update that failed once and was never tried again, a shape that
---   was never captured.
+--   was never captured. Where the steps in question replay the region as often as others do, nothing fell back: other
+--   work, such as an evaluation, has no graphs, which is only mentioned.
 -- fix: Raise the number of graphs the cache may hold, or pad and bucket inputs to fewer shapes (torch.compile:
 --   dynamic=False, cudagraph_skip_dynamic_graphs, torch._inductor.config.triton.cudagraph_dynamic_shape_warn_limit;
 --   Megatron: fixed micro-batch and sequence length). Fix the failed capture if one is named. Count and log
@@ -24,7 +25,8 @@ SELECT f.process_id, f.start_ns, f.end_ns, f.cost_ns, f.first_step AS step,
   f.thread_id, f.stack_id, f.region, f.eager_runs,
   f.eager_runs + f.graph_runs AS runs, f.rate, f.first_step, f.last_step,
   COALESCE(f.reason_detail, f.reason) AS detail, f.reason,
-  CASE WHEN f.rate >= :fallback_critical THEN 'error' ELSE 'warning' END
+  CASE WHEN f.reason = 'beside' THEN 'info'
+    WHEN f.rate >= :fallback_critical THEN 'error' ELSE 'warning' END
     AS severity,
   CASE WHEN f.execs THEN 'high' ELSE 'medium' END AS confidence,
   CASE WHEN f.capture_id IS NULL THEN 'step' ELSE 'capture' END AS root_kind,
@@ -70,3 +72,8 @@ VALUES (1, 'step/cycle', 10, 90, 0.05, 2, 'limit', '2 executable graphs exist', 
   (2, 'step/cycle', 2, 90, 0.06, 2, 'limit', '2 executable graphs exist', 5, 44, NULL, 7000, 3, 1),
   (3, 'step/cycle', 10, 90, 0.06, 2, 'limit', '2 executable graphs exist', 5, 44, NULL, 7000, 3, 0);
 -- expect: none
+-- test: a phase beside the usual replays is only mentioned
+INSERT INTO fallback (process_id, region, eager_runs, graph_runs, rate, execs, reason,
+  reason_detail, first_step, last_step, capture_id, cost_ns, stack_id)
+VALUES (1, 'graph 41', 240, 464, 0.34, 8, 'beside', 'an evaluation', 5, 44, NULL, 7000, 3);
+-- expect: graph 41: 240 of 704 runs went out as single launches (34%), steps 5 to 44: an evaluation | severity=info

@@ -21,20 +21,31 @@
 WITH gap AS (
   SELECT g.*, g.data_ns + g.input_ns + g.copy_ns AS wait_ns
   FROM replay_gap AS g WHERE g.steady AND g.known),
+-- The longest of each device, for its place.
 most AS (
-  SELECT process_id, device_id, exec_id, MAX(wait_ns) AS wait_ns
+  SELECT process_id, device_id, MAX(wait_ns) AS wait_ns
   FROM gap
   WHERE wait_ns
-  GROUP BY process_id, device_id, exec_id),
+  GROUP BY process_id, device_id),
 longest AS (
-  SELECT w.process_id, w.device_id, w.exec_id, MIN(w.replay_id),
+  SELECT w.process_id, w.device_id, MIN(w.replay_id),
     CASE WHEN w.input_ns + w.copy_ns > w.data_ns
       THEN COALESCE(w.input_stack_id, w.stack_id) ELSE w.stack_id END AS stack_id
   FROM gap AS w
-  CROSS JOIN most USING (process_id, device_id, exec_id, wait_ns)
-  GROUP BY w.process_id, w.device_id, w.exec_id)
+  CROSS JOIN most USING (process_id, device_id, wait_ns)
+  GROUP BY w.process_id, w.device_id),
+graph AS (
+  SELECT process_id, device_id, exec_id, MAX(graph_name) AS graph_name,
+    ROW_NUMBER() OVER (PARTITION BY process_id, device_id
+      ORDER BY SUM(wait_ns) DESC, exec_id) AS rank,
+    COUNT(*) OVER (PARTITION BY process_id, device_id) AS graphs
+  FROM gap
+  WHERE wait_ns AND end_ns - start_ns > noise_ns
+  GROUP BY process_id, device_id, exec_id)
 SELECT g.process_id, MIN(g.start_ns) AS start_ns, MAX(g.end_ns) AS end_ns,
-  SUM(g.wait_ns) AS cost_ns, g.graph_name AS graph,
+  SUM(g.wait_ns) AS cost_ns,
+  m.graph_name || CASE WHEN m.graphs > 1
+    THEN ' and ' || counted(m.graphs - 1, 'other') ELSE '' END AS graph,
   1.0 * SUM(g.wait_ns) / (s.end_ns - s.start_ns) AS share,
   CASE WHEN SUM(g.input_ns) > SUM(g.data_ns) AND SUM(g.input_ns) > SUM(g.copy_ns)
       THEN 'the host''s work before ' || MAX(g.input_api)
@@ -51,17 +62,19 @@ SELECT g.process_id, MIN(g.start_ns) AS start_ns, MAX(g.end_ns) AS end_ns,
   'steps concerned' AS ev1_label,
   COUNT(DISTINCT CASE WHEN g.wait_ns THEN g.step END) AS ev1_value,
   'wait for data before a replay, median' AS ev2_label,
-  CAST(median(g.wait_ns) AS INTEGER) AS ev2_value, 'ns' AS ev2_unit,
+  CAST(median(NULLIF(g.wait_ns, 0)) AS INTEGER) AS ev2_value, 'ns' AS ev2_unit,
   'of this copies, median' AS ev3_label,
-  CAST(median(g.copy_ns) AS INTEGER) AS ev3_value, 'ns' AS ev3_unit
+  CAST(median(CASE WHEN g.wait_ns THEN g.copy_ns END) AS INTEGER) AS ev3_value,
+  'ns' AS ev3_unit
 FROM gap AS g
-CROSS JOIN longest AS l USING (process_id, device_id, exec_id)
+CROSS JOIN longest AS l USING (process_id, device_id)
+CROSS JOIN graph AS m USING (process_id, device_id)
 JOIN steady_state AS s USING (process_id)
-WHERE s.steps >= :steps_min
+WHERE s.steps >= :steps_min AND m.rank = 1
   AND g.end_ns - g.start_ns > g.noise_ns
-GROUP BY g.process_id, g.device_id, g.exec_id
+GROUP BY g.process_id, g.device_id
 HAVING SUM(g.wait_ns) > :io_wait_min * (s.end_ns - s.start_ns)
-ORDER BY g.process_id, g.device_id, g.exec_id;
+ORDER BY g.process_id, g.device_id;
 -- test: fires just above the share, with the call that copies
 INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
 VALUES (1, 0, 10000, 5);
@@ -114,3 +127,21 @@ VALUES (1, 0, 4, 20, 'cycle', 7, 1, 0, 6000, 5000, 'data', 'cuMemcpyHtoD', 1),
   (2, 0, 4, 20, 'cycle', 7, 1, 0, 6000, 5001, 'data', 'cuMemcpyHtoD', 1);
 -- expect: cycle: for 50.0% of steady state the device waits for input data before its replays (cuMemcpyHtoD) | severity=info
 -- expect: cycle: for 50.0% of steady state the device waits for input data before its replays (cuMemcpyHtoD) | severity=warning
+-- test: the waits before all graphs of a device count together, those of two devices do not
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 80000, 80), (2, 0, 80000, 80);
+INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, data_ns, cause, cause_detail, stack_id, eager_recorded)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 79)
+SELECT p.value, IIF(p.value = 2, i % 2, 0), i % 8, i, 'batch ' || (i % 8), i, 1, i * 1000, i * 1000 + 900,
+  200 + (i % 8 = 5), 'data', 'cuMemcpyHtoD', 3, 1
+FROM n, json_each('[1, 2]') AS p;
+-- expect: batch 5 and 7 others: for 20.0% of steady state the device waits for input data before its replays (cuMemcpyHtoD) | process_id=1 severity=info cost_ns=16010 ev1_value=80 ev2_value=200 stack_id=3
+-- test: one other graph
+INSERT INTO steady_state (process_id, start_ns, end_ns, steps)
+VALUES (1, 0, 10000, 5);
+INSERT INTO replay_gap (process_id, device_id, exec_id, replay_id, graph_name, step, steady, start_ns,
+  end_ns, data_ns, cause, cause_detail, eager_recorded)
+VALUES (1, 0, 4, 20, 'a', 7, 1, 0, 6000, 1000, 'data', 'cuMemcpyHtoD', 1),
+  (1, 0, 5, 21, 'b', 8, 1, 0, 6000, 1001, 'data', 'cuMemcpyHtoD', 1);
+-- expect: b and 1 other: for 20.0% of steady state the device waits for input data before its replays (cuMemcpyHtoD)

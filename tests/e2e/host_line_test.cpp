@@ -52,6 +52,15 @@ TEST(HostLine, AHealthyRunGivesNothingAtWarningOrAbove) {
     EXPECT_TRUE(shop.spools().empty()) << "the spool must be gone after a successful import";
 }
 
+TEST(HostLine, GraphsOfEveryLayerAfterALongWarmupAreNoRecaptures) {
+    const Workshop shop;
+    const ProgramEnd end = shop.run(recordTrainer({"-o", shop.file("x.gdt")},
+        {"--steps", "60", "--layers", "8", "--graph-scope", "layer", "optimizer", "--graph-warmup", "11"}));
+    ASSERT_EQ(end.status, 0) << end.err;
+    const auto report = reportOf(shop, shop.file("x.gdt"));
+    EXPECT_EQ(atOrAboveWarning(report), 0) << end.err;
+}
+
 TEST(HostLine, TwoRanksAreOneTrace) {
     const Workshop shop;
     const ProgramEnd end

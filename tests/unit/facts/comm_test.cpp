@@ -304,6 +304,54 @@ TEST_F(StallTest, AReplayThatTookAMinute) {
     EXPECT_EQ(found(trace), "late cycle 60");
 }
 
+// Rank 0 saves a checkpoint; rank 1 has launched its next graph and waits in it for the all-reduce.
+TEST_F(StallTest, AReplayThatWaitedForACheckpointWentOn) {
+    TraceBuilder trace(200 * kSecond);
+    for (int rank = 0; rank < 2; ++rank) {
+        if (rank > 0)
+            trace.process(rank + 1);
+        trace.comm(kComm, 2, 5);
+        trace.capturedGraph(1, 100, 200, {"kernel"}, "cycle");
+        trace.commOp(kComm, "all_reduce", 64, 150, 1);
+        for (int i = 1; i < 10; ++i)
+            trace.replay(1, i * kSecond, i * kSecond + 10, i * kSecond + 20, i * kSecond + kMs);
+        const std::int64_t launchNs = (rank == 0 ? 55 : 10) * kSecond;
+        trace.replay(1, launchNs, launchNs + 10, launchNs + 20, 55 * kSecond + kMs);
+        for (int i = 56; i < 60; ++i)
+            trace.replay(1, i * kSecond, i * kSecond + 10, i * kSecond + 20, i * kSecond + kMs);
+    }
+    trace.sql("UPDATE process SET ended = 'unknown', exit_status = NULL");
+    EXPECT_EQ(found(trace), "late cycle 45");
+    EXPECT_EQ(trace.number("SELECT went_on FROM stall"), 1);
+    EXPECT_EQ(trace.number("SELECT absent_ranks FROM stall"), 0);
+    EXPECT_EQ(trace.text("SELECT others FROM stall"), "rank 0 last launched cycle 45.0 s after this began");
+}
+
+// What was in the stream's queue runs when an abort sets it free; then the process is killed.
+TEST_F(StallTest, WhatAnAbortSetFreeDidNotGoOn) {
+    TraceBuilder trace(100 * kSecond);
+    trace.capturedGraph(1, 100, 200, {"kernel"}, "cycle");
+    for (int i = 1; i < 5; ++i)
+        trace.replay(1, i * kSecond, i * kSecond + 10, i * kSecond + 20, i * kSecond + kMs);
+    trace.replay(1, 20 * kSecond, 20 * kSecond + 10, 20 * kSecond + 20, 80 * kSecond);
+    trace.replay(1, 21 * kSecond, 21 * kSecond + 10, 80 * kSecond, 80 * kSecond + kMs);
+    trace.sql("UPDATE process SET ended = 'unknown', exit_status = NULL");
+    EXPECT_EQ(found(trace), "late cycle 59");
+    EXPECT_EQ(trace.number("SELECT went_on FROM stall"), 0);
+}
+
+TEST_F(StallTest, AStreamThatWentOnOnceCanStillStall) {
+    TraceBuilder trace(200 * kSecond);
+    trace.capturedGraph(1, 100, 200, {"kernel"}, "cycle");
+    for (int i = 1; i < 10; ++i)
+        trace.replay(1, i * kSecond, i * kSecond + 10, i * kSecond + 20, i * kSecond + kMs);
+    trace.replay(1, 10 * kSecond, 10 * kSecond + 10, 10 * kSecond, 55 * kSecond);
+    trace.replay(1, 60 * kSecond, 60 * kSecond + 10, 60 * kSecond, 105 * kSecond);
+    trace.replay(1, 110 * kSecond, 110 * kSecond + 10, 110 * kSecond, 110 * kSecond + kMs);
+    trace.replay(1, 120 * kSecond, 120 * kSecond + 10, -1, -1);
+    EXPECT_EQ(found(trace), "late cycle 45,never cycle 80");
+}
+
 TEST_F(StallTest, ALongReplayIsNoStallWhereAllAreLong) {
     TraceBuilder trace(500 * kSecond);
     trace.capturedGraph(1, 100, 200, {"kernel"}, "cycle");
@@ -391,7 +439,14 @@ TEST_F(PendingCallTest, WhatTheStreamDidLaterMeansThatItEnded) {
     found();
     EXPECT_EQ(trace.number("SELECT count(*) FROM stall"), 1);
     EXPECT_EQ(trace.text("SELECT name FROM stall"), "Send");
-    EXPECT_TRUE(trace.isNull("SELECT others FROM stall"));
+    EXPECT_EQ(trace.text("SELECT others FROM stall"), "rank 1 last called Recv 1.0 s after this began");
+    EXPECT_EQ(trace.number("SELECT absent_ranks FROM stall"), 0);
+}
+
+TEST_F(PendingCallTest, RanksThatAreNotInTheTraceAreCounted) {
+    trace.sql("UPDATE nccl_comm SET nranks = 4");
+    found();
+    EXPECT_EQ(trace.number("SELECT MIN(absent_ranks) FROM stall"), 2);
 }
 
 TEST_F(PendingCallTest, WithoutEagerKernelsItIsNotKnown) {

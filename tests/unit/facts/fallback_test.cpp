@@ -172,6 +172,83 @@ TEST_F(FallbackTest, FallbacksBesideEagerRunsThatAreMeant) {
     EXPECT_EQ(number("graph_runs"), 15);
 }
 
+// Steps that replay the graph of a forward pass and that of a backward pass; some evaluate in between,
+// without graphs, or run a pass of another batch size.
+class EvaluationTest : public testing::Test {
+protected:
+    static constexpr std::int64_t kLayers = 4;
+
+    void train() {
+        trace.capturedGraph(1, 10, 20, kForward, "layer");
+        trace.capturedGraph(2, 30, 40, kBackward, "backward");
+        for (int i = 0; i < 20; ++i) {
+            const std::int64_t t = (i + 1) * 100 * kMs;
+            trace.range(1, "step", t, t + 100 * kMs);
+            for (int layer = 0; layer < kLayers; ++layer)
+                trace.replay(1, t + layer * kMs, t + layer * kMs + 10, t + layer * kMs + 20,
+                    t + layer * kMs + 900 * kUs);
+            for (int layer = kLayers; layer < 2 * kLayers; ++layer)
+                trace.replay(2, t + layer * kMs, t + layer * kMs + 10, t + layer * kMs + 20,
+                    t + layer * kMs + 900 * kUs);
+        }
+    }
+    // `runs` times these kernels, 10 us each with 2 us between them, in the last but one step of each four.
+    void eagerly(const std::vector<std::string>& kernels, int runs, std::int64_t offsetNs) {
+        for (int i = 6; i < 20; i += 4) {
+            std::int64_t at = (i + 1) * 100 * kMs + offsetNs;
+            for (int run = 0; run < runs; ++run) {
+                for (const std::string& kernel : kernels) {
+                    trace.launch(1, kernel, at - kUs, at, at + 10 * kUs, {});
+                    at += 12 * kUs;
+                }
+            }
+        }
+    }
+    std::string found() {
+        build(trace);
+        return trace.text(
+            "SELECT COALESCE((SELECT group_concat(region || ' ' || eager_runs || ' ' || graph_runs || "
+            "' ' || (reason = 'beside'), ', ') FROM fallback), 'none')");
+    }
+
+    const std::vector<std::string> kForward{"norm", "gemm", "gelu", "gemm", "add"};
+    const std::vector<std::string> kBackward{"dnorm", "dgemm", "dgelu", "dgemm"};
+    TraceBuilder trace;
+};
+
+TEST_F(EvaluationTest, IsNoFallback) {
+    train();
+    eagerly(kForward, 60, 20 * kMs);
+    EXPECT_EQ(found(), "layer 240 80 1");
+    EXPECT_EQ(trace.number("SELECT SUM(value) FROM vital_sign "
+                           "WHERE name = 'capture.eager_fallback_count'"),
+        0);
+}
+
+TEST_F(EvaluationTest, ABatchThatAlsoRunsItsBackwardPassIsAFallback) {
+    train();
+    eagerly(kForward, 4, 20 * kMs);
+    eagerly(kBackward, 4, 40 * kMs);
+    EXPECT_EQ(found(), "layer 16 80 0, backward 16 80 0");
+}
+
+TEST_F(EvaluationTest, FewerReplaysThanUsualAreAFallback) {
+    train();
+    trace.sql("DELETE FROM replay WHERE exec_id = 1 AND launch_start_ns % 100000000 < 1000 "
+              "AND launch_start_ns / 100000000 IN (7, 11, 15, 19)");
+    eagerly(kForward, 1, 20 * kMs);
+    EXPECT_EQ(found(), "layer 4 76 0");
+}
+
+TEST_F(EvaluationTest, TheRegionsOwnKernelsAreItsCost) {
+    train();
+    eagerly(kForward, 60, 20 * kMs);
+    eagerly({"metric"}, 20, 80 * kMs); // 20 ms after the evaluation
+    found();
+    // Five kernels of 10 us, and 2 us before each but the first of all.
+    EXPECT_NEAR(static_cast<double>(trace.number("SELECT eager_median_ns FROM fallback")), 60'000, 100);
+}
+
 TEST_F(FallbackTest, OtherKernelsAreNoFallback) {
     addGraphs();
     addRuns([](int) { return 0; });
@@ -189,6 +266,8 @@ TEST(CopiesIn, AllowsFivePercent) {
     EXPECT_EQ(copiesIn({{1, 50}, {2, 45}}, pattern), 1);
     EXPECT_EQ(copiesIn({{1, 50}, {2, 44}}, pattern), 0);
     EXPECT_EQ(copiesIn({{1, 500}, {2, 101}}, pattern), 2);
+    EXPECT_EQ(copiesIn({{1, 12000}, {2, 12000}}, pattern), 240) << "not 252, of which 95 % are there";
+    EXPECT_EQ(copiesIn({{1, 98}, {2, 96}}, pattern), 2);
     EXPECT_EQ(copiesIn({}, pattern), 0);
     EXPECT_EQ(copiesIn({{1, 5}}, {}), 0);
 }

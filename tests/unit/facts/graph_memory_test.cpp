@@ -132,16 +132,21 @@ TEST_F(UnorderedAccessTest, AnUpdatedExecutableTouchesSomethingElse) {
 class PoolConflictTest : public testing::Test {
 protected:
     // Captured in the order of their numbers, each with these pointers.
-    void graphs(const std::vector<std::vector<std::int64_t>>& pointers) {
+    void graphs(
+        const std::vector<std::vector<std::int64_t>>& pointers, const std::string& kernel = "kernel") {
         for (std::size_t i = 0; i < pointers.size(); ++i) {
             const auto id = static_cast<std::int64_t>(i + 1);
-            trace.capturedGraph(id, 100 * id, 100 * id + 50, {"kernel"}, "graph " + std::to_string(id));
+            trace.capturedGraph(id, 100 * id, 100 * id + 50, {kernel}, "graph " + std::to_string(id));
             const std::int64_t node
                 = trace.number("SELECT node_id FROM graph_node WHERE graph_id = " + std::to_string(id));
             for (const std::int64_t address : pointers[i])
                 trace.pointer(node, address, 1, static_cast<int>(address));
         }
     }
+    void memory(std::int64_t from, std::int64_t bytes, const TraceBuilder::Allocation& more) {
+        trace.allocation(from, bytes, 10, more);
+    }
+    std::string confidence() { return trace.text("SELECT group_concat(confidence) FROM pool_conflict"); }
     // Eight steps of 10 ms, each with these executables in this order.
     void steps(const std::vector<std::int64_t>& order) {
         addSteps(trace, 8, 10 * kMs);
@@ -168,10 +173,53 @@ const std::vector<std::vector<std::int64_t>> kOneSet = {{1, 2}, {1, 2}, {1, 2}, 
 
 TEST_F(PoolConflictTest, ForwardPassesFirstOverwriteEachOther) {
     graphs(kOneSet);
+    memory(2, 1, {.pool = 7, .kind = "framework"});
     steps({1, 3, 2, 4, 5});
     EXPECT_EQ(found(), "order 2: 3 4 x8,order 3: 1 2 x8");
     EXPECT_EQ(trace.number("SELECT MIN(address) FROM pool_conflict"), 2);
-    EXPECT_EQ(trace.text("SELECT MAX(confidence) FROM pool_conflict"), "medium");
+    EXPECT_EQ(confidence(), "medium,medium");
+}
+
+TEST_F(PoolConflictTest, BuffersOfTheJobMayBeUsedInAnyOrder) {
+    graphs(kOneSet);
+    memory(1, 8, {}); // long before the captures
+    memory(1, 2, {.kind = "framework"}); // of the default pool
+    steps({1, 3, 2, 4, 5});
+    EXPECT_EQ(found(), "order 2: 3 4 x8,order 3: 1 2 x8");
+    EXPECT_EQ(confidence(), "low,low");
+}
+
+TEST_F(PoolConflictTest, MemoryAllocatedInACaptureIsAPool) {
+    graphs(kOneSet);
+    trace.allocation(2, 1, 320, {}); // while the third is captured
+    steps({1, 3, 2, 4, 5});
+    found();
+    EXPECT_EQ(confidence(), "medium,medium");
+}
+
+TEST_F(PoolConflictTest, MemoryAllocatedBetweenCapturesIsNone) {
+    graphs(kOneSet);
+    trace.allocation(2, 1, 370, {});
+    steps({1, 3, 2, 4, 5});
+    found();
+    EXPECT_EQ(confidence(), "low,low");
+}
+
+TEST_F(PoolConflictTest, ThePoolsAddressesAreTheOnesThatCount) {
+    graphs({{1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1}});
+    memory(3, 1, {.pool = 7, .kind = "framework"});
+    steps({1, 3, 2, 4, 5});
+    found();
+    EXPECT_EQ(confidence(), "medium,medium");
+    EXPECT_EQ(trace.number("SELECT MIN(address) FROM pool_conflict"), 3);
+    EXPECT_EQ(trace.number("SELECT MAX(addresses) FROM pool_conflict"), 1);
+}
+
+TEST_F(PoolConflictTest, WhatAllTakeAsConstIsNotHandedOn) {
+    graphs(kOneSet, "kernel(float const*, float const*, float const*, float*)");
+    memory(2, 1, {.pool = 7, .kind = "framework"});
+    steps({1, 3, 2, 4, 5});
+    EXPECT_EQ(found(), "none");
 }
 
 TEST_F(PoolConflictTest, TheOrderOfTheCapturesIsFine) {
@@ -213,6 +261,7 @@ TEST_F(PoolConflictTest, AGraphThatRunsBeforeBothWaitsForNothing) {
 
 TEST_F(PoolConflictTest, OneThatIsSeenToWriteThereIsSure) {
     graphs({{1, 2}, {1, 2}, {1, 2}, {1, 2}});
+    memory(2, 1, {.pool = 7, .kind = "framework"});
     const std::int64_t fill = trace.node({.graph = 3, .capture = 3, .createdNs = 310, .type = "memset"});
     trace.sql("UPDATE graph_node SET dst = 2, bytes = 4 WHERE node_id = " + std::to_string(fill));
     steps({1, 3, 2, 4});
@@ -226,6 +275,16 @@ TEST_F(PoolConflictTest, AnExecutableThatRunsAgainBeforeItsResultIsUsed) {
     steps({1, 1, 2, 2, 3});
     EXPECT_EQ(found(), "again 1: 1 2 x8");
     EXPECT_EQ(trace.number("SELECT address FROM pool_conflict"), 2);
+    EXPECT_EQ(confidence(), "low"); // memory of the job, as far as was recorded
+}
+
+TEST_F(PoolConflictTest, AnExecutableThatRunsAgainInMemoryOfAPool) {
+    graphs({{1, 2, 3}, {1, 2, 3}, {1}});
+    memory(3, 1, {.pool = 7, .kind = "framework"});
+    steps({1, 1, 2, 2, 3});
+    EXPECT_EQ(found(), "again 1: 1 2 x8");
+    EXPECT_EQ(trace.number("SELECT address FROM pool_conflict"), 3);
+    EXPECT_EQ(confidence(), "medium");
 }
 
 TEST_F(PoolConflictTest, AndOneThatIsUsedInBetween) {
@@ -263,7 +322,6 @@ protected:
         trace.call(1, GD_API_STREAM_WAIT_EVENT, atNs, atNs + 1,
             {.stream = stream, .object = event, .result = result});
     }
-    std::string confidence() { return trace.text("SELECT confidence FROM pool_conflict"); }
 };
 
 TEST_F(OverlapTest, AtTheSameTime) {

@@ -19,7 +19,9 @@ void runEagerly(TraceBuilder& trace, const std::vector<std::string>& kernels = k
     }
 }
 
+// Processes 1, 2, ... are the ranks of one job.
 std::int64_t rows(TraceBuilder& trace) {
+    trace.sql("UPDATE process SET world_size = 8");
     build(trace);
     return trace.number("SELECT COUNT(*) FROM rank_graph");
 }
@@ -81,6 +83,67 @@ TEST(RankGraph, NoneInOneProcess) {
     trace.capturedGraph(4, 100, 200, kKernels);
     runEagerly(trace);
     EXPECT_EQ(rows(trace), 0);
+}
+
+// Process 1 captured, process 2 launches the same kernels one by one; nothing says that they belong together.
+void addTwoPrograms(TraceBuilder& trace) {
+    trace.capturedGraph(4, 100, 200, kKernels, "cycle");
+    trace.process(2);
+    runEagerly(trace);
+    trace.sql("UPDATE process SET rank = NULL");
+}
+
+std::int64_t rowsAsTheyAre(TraceBuilder& trace) {
+    build(trace);
+    return trace.number("SELECT COUNT(*) FROM rank_graph");
+}
+
+TEST(RankGraph, NoneForProgramsThatHaveNothingToDoWithEachOther) {
+    TraceBuilder trace;
+    addTwoPrograms(trace);
+    EXPECT_EQ(rowsAsTheyAre(trace), 0);
+}
+
+TEST(RankGraph, ACommunicatorMakesAJob) {
+    TraceBuilder trace;
+    addTwoPrograms(trace);
+    trace.sql("INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) "
+              "VALUES (1, 77, 2, 0, 10), (2, 77, 2, 1, 10)");
+    EXPECT_EQ(rowsAsTheyAre(trace), 1);
+}
+
+TEST(RankGraph, AnotherCommunicatorMakesNone) {
+    TraceBuilder trace;
+    addTwoPrograms(trace);
+    trace.sql("INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) "
+              "VALUES (1, 77, 2, 0, 10), (2, 78, 2, 1, 10)");
+    EXPECT_EQ(rowsAsTheyAre(trace), 0);
+}
+
+TEST(RankGraph, CommunicatorsTellTwoJobsOfOneSizeApart) {
+    TraceBuilder trace;
+    addTwoPrograms(trace);
+    trace.sql("UPDATE process SET rank = process_id - 1, world_size = 2");
+    trace.sql("INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) "
+              "VALUES (1, 77, 2, 0, 10), (2, 78, 2, 1, 10)");
+    EXPECT_EQ(rowsAsTheyAre(trace), 0);
+    trace.sql("DELETE FROM nccl_comm WHERE process_id = 2");
+    EXPECT_EQ(rowsAsTheyAre(trace), 1);
+}
+
+TEST(RankGraph, RanksOfOtherSizesOrOfOneJobAfterTheOtherAreNoJob) {
+    TraceBuilder trace;
+    addTwoPrograms(trace);
+    trace.sql("UPDATE process SET rank = process_id - 1, world_size = process_id + 1");
+    EXPECT_EQ(rowsAsTheyAre(trace), 0);
+    TraceBuilder later;
+    addTwoPrograms(later);
+    later.sql("UPDATE process SET rank = process_id - 1, world_size = 2");
+    later.sql("UPDATE process SET end_ns = 5000 WHERE process_id = 1;"
+              "UPDATE process SET start_ns = 5000 WHERE process_id = 2");
+    EXPECT_EQ(rowsAsTheyAre(later), 0);
+    later.sql("UPDATE process SET host = 'other' WHERE process_id = 2");
+    EXPECT_EQ(rowsAsTheyAre(later), 1);
 }
 
 TEST(RankGraph, UnknownWhereLaunchesWereNotRecorded) {

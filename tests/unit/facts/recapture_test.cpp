@@ -95,6 +95,7 @@ TEST_F(RecaptureTest, CostStepMemoryAndReplays) {
     trace.allocation(2 << 20, 500, 10 * kMs + 50, {.kind = "device_async"});
     trace.allocation(3 << 20, 70, 6, {.kind = "device", .freeNs = 9 * kMs});
     capture(1, 10 * kMs);
+    trace.replay(1, 15 * kMs, 15 * kMs + 10, 15 * kMs + 20, 16 * kMs);
     capture(2, 60 * kMs);
     trace.replay(2, 70 * kMs, 70 * kMs + 10, 70 * kMs + 20, 71 * kMs);
     build(trace);

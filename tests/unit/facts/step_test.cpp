@@ -135,6 +135,44 @@ TEST(StepFact, WarmupLastsUntilAStepPreparesNothing) {
     EXPECT_EQ(trace.number("SELECT median_step_ns FROM steady_state"), 90);
 }
 
+// Step ranges; the graphs of 20 layers are captured in step `capturing`, in which the replays begin.
+void addLateGraphs(TraceBuilder& trace, int steps, int capturing) {
+    for (int i = 0; i < steps; ++i)
+        trace.range(1, "step", i * 100 * kUs, i * 100 * kUs + 90 * kUs);
+    const std::int64_t captured = capturing * 100 * kUs;
+    for (int layer = 0; layer < 20; ++layer) {
+        const std::int64_t t = captured + layer * kUs;
+        trace.capturedGraph(layer + 1, t, t + 500, {"gemm", "gelu", "gemm"});
+        for (int i = capturing; i < steps; ++i) {
+            const std::int64_t launch = i * 100 * kUs + 30 * kUs + layer * kUs;
+            trace.replay(layer + 1, launch, launch + 500, launch + 600, launch + 900);
+        }
+    }
+}
+
+TEST(StepFact, WarmupLastsUntilGraphsAreReplayed) {
+    TraceBuilder trace;
+    addLateGraphs(trace, 20, 5);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT MIN(step) FROM step WHERE kind = 'steady'"), 6);
+    EXPECT_EQ(trace.number("SELECT COUNT(*) FROM recapture WHERE steady"), 0);
+}
+
+TEST(StepFact, AFailedLaunchDoesNotEndTheWarmup) {
+    TraceBuilder trace;
+    addLateGraphs(trace, 20, 5);
+    trace.sql("UPDATE replay SET result = 1 WHERE launch_start_ns < 900000");
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT MIN(step) FROM step WHERE kind = 'steady'"), 9);
+}
+
+TEST(StepFact, ReplaysOfTheLastStepsDoNotMakeTheOthersWarmup) {
+    TraceBuilder trace;
+    addLateGraphs(trace, 20, 16);
+    build(trace);
+    EXPECT_EQ(trace.number("SELECT MIN(step) FROM step WHERE kind = 'steady'"), 3);
+}
+
 // Step ranges, of which those where `captures` says so hold a capture.
 template <class Captures> void addCapturingSteps(TraceBuilder& trace, int count, Captures&& captures) {
     for (int i = 0; i < count; ++i) {
