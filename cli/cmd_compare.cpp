@@ -16,14 +16,14 @@ namespace gd::cli {
 namespace {
 
 constexpr double kDefaultPercent = 5;
-constexpr std::string_view kExamples
+constexpr std::string_view kCompareExamples
     = "  graphdoctor compare before.gdt after.gdt\n"
       "  graphdoctor compare before.gdt after.gdt --format json -o difference.json\n"
       "  graphdoctor compare main.gdt branch.gdt --fail-on regression:3\n\n"
       "Exit status: 0 fine, 1 a regression (--fail-on), 2 wrong usage, 3 a trace cannot be used, or with\n"
       "--fail-on the time of a step cannot be compared.";
 
-struct Wish {
+struct CompareWish {
     std::string base, fresh;
     std::string format = "text";
     std::string output;
@@ -56,7 +56,7 @@ Result<report::CompareSide> openSide(
     return report::CompareSide{trace.db(), std::move(report)};
 }
 
-Result<int> compareTraces(const Wish& wish) {
+Result<int> compareTraces(const CompareWish& wish) {
     GD_TRY_ASSIGN(const auto percent, percentOf(wish.failOn));
     if (!wish.output.empty()) {
         GD_TRY(run::checkReportTarget(wish.output));
@@ -93,8 +93,8 @@ Result<int> compareTraces(const Wish& wish) {
 
 int cmdCompare(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "compare", "compare two traces step by step", kExamples);
-    Wish wish;
+    describe(app, "compare", "compare two traces step by step", kCompareExamples);
+    CompareWish wish;
     app.add_option("BASE", wish.base, "trace to compare with (.gdt)")->required();
     app.add_option("NEW", wish.fresh, "trace that is compared (.gdt)")->required();
     app.add_option("--format", wish.format, "text or json")

@@ -22,7 +22,7 @@ namespace {
 
 using raw::RecordingLevel;
 
-constexpr std::string_view kExamples
+constexpr std::string_view kCtlExamples
     = "  graphdoctor ctl job.gdt status\n"
       "  graphdoctor ctl 4711 stop          the job goes on, only its history is kept\n"
       "  graphdoctor ctl job.gdt start      from now on it is recorded again\n"
@@ -125,7 +125,7 @@ Result<int> control(const CtlWish& wish) {
 
 int cmdCtl(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "ctl", "switch the recording of a running job on and off, look into it", kExamples);
+    describe(app, "ctl", "switch the recording of a running job on and off, look into it", kCtlExamples);
     CtlWish wish;
     app.add_option("RUN", wish.run, "the running job")->required();
     app.add_option("ACTION", wish.action, "start, stop, flush, status or report")

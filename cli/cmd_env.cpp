@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr std::string_view kExamples = "  graphdoctor env\n  graphdoctor env --format json";
+constexpr std::string_view kEnvExamples = "  graphdoctor env\n  graphdoctor env --format json";
 
 std::string firstLineOf(const fs::path& path) {
     std::ifstream file(path);
@@ -169,7 +169,7 @@ void appendText(std::string& out, const Json& object, int depth) {
 
 int cmdEnv(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "env", "show what this machine offers to a recording", kExamples);
+    describe(app, "env", "show what this machine offers to a recording", kEnvExamples);
     std::string format = "text";
     app.add_option("--format", format, "text or json")
         ->check(CLI::IsMember({"text", "json"}))

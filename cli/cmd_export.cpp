@@ -10,14 +10,14 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples
+constexpr std::string_view kExportExamples
     = "  graphdoctor export job.gdt -o job.json           opens in ui.perfetto.dev and chrome://tracing\n"
       "  graphdoctor export job.gdt --rank 3 --steps 100:110 -o part.json\n"
       "  graphdoctor export job.gdt --format csv | sort -t, -k7 -n\n\n"
       "chrome and perfetto are the same file: the trace event format, with the names that PyTorch's\n"
       "profiler gives. A long job makes a file that no viewer opens: take some of its steps.";
 
-struct Wish {
+struct ExportWish {
     std::string trace;
     std::string format = "chrome";
     std::string output; // empty: stdout
@@ -27,7 +27,7 @@ struct Wish {
     JudgeOptions judge;
 };
 
-Result<std::vector<rules::Finding>> findingsOf(store::Trace& trace, const Wish& wish) {
+Result<std::vector<rules::Finding>> findingsOf(store::Trace& trace, const ExportWish& wish) {
     if (wish.noFindings)
         return std::vector<rules::Finding>();
     GD_TRY_ASSIGN(const auto set, loadAllRules(wish.judge.ruleFolders));
@@ -35,7 +35,7 @@ Result<std::vector<rules::Finding>> findingsOf(store::Trace& trace, const Wish& 
     return std::move(report.findings);
 }
 
-Result<int> exportWith(const Wish& wish, const report::EventOutput& output) {
+Result<int> exportWith(const ExportWish& wish, const report::EventOutput& output) {
     report::ExportOptions options;
     options.format = *report::exportFormatFrom(wish.format);
     options.filter.rank = wish.rank;
@@ -52,7 +52,7 @@ Result<int> exportWith(const Wish& wish, const report::EventOutput& output) {
     return kOk;
 }
 
-Result<int> exportToStdout(const Wish& wish) {
+Result<int> exportToStdout(const ExportWish& wish) {
     bool isRefused = false;
     const auto done = exportWith(wish, [&](std::string_view text) -> Result<void> {
         isRefused = !print("export", text);
@@ -66,7 +66,7 @@ Result<int> exportToStdout(const Wish& wish) {
     return readerLeft() ? kOk : done;
 }
 
-Result<int> exportToFile(const Wish& wish) {
+Result<int> exportToFile(const ExportWish& wish) {
     GD_TRY(run::checkReportTarget(wish.output));
     GD_TRY(checkNotInput(wish.output, {wish.trace}));
     GD_TRY_ASSIGN(FileWriter file, FileWriter::open(wish.output));
@@ -80,8 +80,8 @@ Result<int> exportToFile(const Wish& wish) {
 
 int cmdExport(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "export", "write a trace in the format of another viewer", kExamples);
-    Wish wish;
+    describe(app, "export", "write a trace in the format of another viewer", kExportExamples);
+    ExportWish wish;
     app.add_option("TRACE", wish.trace, "trace file (.gdt)")->required();
     app.add_option("--format", wish.format, "chrome, perfetto or csv")
         ->check(CLI::IsMember({"chrome", "perfetto", "csv"}))

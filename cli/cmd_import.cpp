@@ -9,8 +9,9 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples = "  graphdoctor import /tmp/graphdoctor-1000/3f2a… -o job.gdt\n"
-                                       "  graphdoctor import node1.spool node2.spool -o job.gdt --force";
+constexpr std::string_view kImportExamples
+    = "  graphdoctor import /tmp/graphdoctor-1000/3f2a… -o job.gdt\n"
+      "  graphdoctor import node1.spool node2.spool -o job.gdt --force";
 
 // The next run removes what was imported, and what lies beside it.
 Result<void> checkNotInSpool(const TraceWish& wish) {
@@ -56,7 +57,7 @@ Result<int> importInto(const TraceWish& wish) {
 
 int cmdImport(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "import", "make a trace of what a run left in its spool folder", kExamples);
+    describe(app, "import", "make a trace of what a run left in its spool folder", kImportExamples);
     TraceWish wish;
     app.add_option("SPOOL", wish.spools, "spool folders, or segment files, of one job")->required();
     addTraceOutput(app, wish.output, wish.replace);

@@ -8,18 +8,18 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples
+constexpr std::string_view kMergeExamples
     = "  graphdoctor merge node1.gdt node2.gdt -o job.gdt\n"
       "  graphdoctor report job.gdt\n\n"
       "Clocks of hosts are related by their wall clocks only, and times of different hosts are not compared.";
 
-struct Wish {
+struct MergeWish {
     std::vector<std::string> traces;
     std::string output;
     bool replace = false;
 };
 
-Result<int> merge(const Wish& wish) {
+Result<int> merge(const MergeWish& wish) {
     if (wish.traces.size() < 2)
         return fail(ErrorCode::usage, "two traces or more are expected, not {}", wish.traces.size());
     GD_TRY(checkNotInput(wish.output, wish.traces));
@@ -49,8 +49,8 @@ Result<int> merge(const Wish& wish) {
 
 int cmdMerge(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "merge", "make one trace of those of several hosts or ranks of one job", kExamples);
-    Wish wish;
+    describe(app, "merge", "make one trace of those of several hosts or ranks of one job", kMergeExamples);
+    MergeWish wish;
     app.add_option("TRACE", wish.traces, "trace files (.gdt) of one job")->required();
     addTraceOutput(app, wish.output, wish.replace);
     return runCommand(app, arguments, "merge", [&] { return merge(wish); });

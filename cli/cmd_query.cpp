@@ -14,7 +14,7 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples
+constexpr std::string_view kQueryExamples
     = "  graphdoctor query job.gdt \"SELECT * FROM capture_outcome\"\n"
       "  graphdoctor query job.gdt \"SELECT name, value, unit FROM vital_sign\" --format json\n"
       "  graphdoctor query job.gdt \"SELECT name, sql FROM sqlite_schema\"";
@@ -182,7 +182,7 @@ Result<bool> runQuery(const QueryWish& wish) {
 
 int cmdQuery(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "query", "ask a trace in SQL", kExamples);
+    describe(app, "query", "ask a trace in SQL", kQueryExamples);
     QueryWish wish;
     app.add_option("TRACE", wish.path, "trace file (.gdt)")->required();
     app.add_option("SQL", wish.sql, "one SELECT; analyzer/schema documents the tables")->required();

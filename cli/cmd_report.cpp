@@ -10,14 +10,14 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples
+constexpr std::string_view kReportExamples
     = "  graphdoctor report job.gdt\n"
       "  graphdoctor report job.gdt --format markdown -o report.md\n"
       "  graphdoctor report job.gdt --format sarif --fail-on warning > job.sarif\n"
       "  graphdoctor report job.gdt --rank 3 --steps 100:200\n"
       "  graphdoctor report job.gdt --rules my-rules --param GD301.gap_us=200";
 
-struct Wish {
+struct WantedReport {
     std::vector<std::string> traces;
     std::string format = "text";
     std::string output;
@@ -28,7 +28,7 @@ struct Wish {
     JudgeOptions judge;
 };
 
-Result<int> reportOn(Wish& wish) {
+Result<int> reportOn(WantedReport& wish) {
     if (wish.traces.size() > 1)
         return fail(ErrorCode::usage,
             "one trace is expected, not {}; graphdoctor merge makes one of those of several hosts",
@@ -60,8 +60,8 @@ Result<int> reportOn(Wish& wish) {
 
 int cmdReport(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "report", "report what a trace shows", kExamples);
-    Wish wish;
+    describe(app, "report", "report what a trace shows", kReportExamples);
+    WantedReport wish;
     app.add_option("TRACE", wish.traces, "trace file (.gdt)")->required();
     app.add_option("--format", wish.format, std::string(report::kFormatNames))->capture_default_str();
     app.add_option("-o,--output", wish.output, "write the report to this file instead of stdout")

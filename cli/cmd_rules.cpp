@@ -14,12 +14,12 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples = "  graphdoctor rules list\n"
-                                       "  graphdoctor rules show GD101\n"
-                                       "  graphdoctor rules test my-rules/GD901-my-pitfall.sql\n"
-                                       "  graphdoctor rules mutate";
+constexpr std::string_view kRulesExamples = "  graphdoctor rules list\n"
+                                            "  graphdoctor rules show GD101\n"
+                                            "  graphdoctor rules test my-rules/GD901-my-pitfall.sql\n"
+                                            "  graphdoctor rules mutate";
 
-struct Wish {
+struct RulesWish {
     std::vector<std::string> folders; // --rules
     std::vector<std::string> files; // test, mutate: files, folders or ids; none = all
     std::string id; // show
@@ -51,7 +51,7 @@ std::string needsText(const rules::RuleFile& rule) {
     return out;
 }
 
-int list(const Wish& wish) {
+int list(const RulesWish& wish) {
     const auto set = loadAllRules(wish.folders);
     if (!set)
         return refuse("rules", set.error());
@@ -87,7 +87,7 @@ std::string_view withoutLicence(std::string_view text) {
     return isFirst ? text.substr(end + 1) : text;
 }
 
-int show(const Wish& wish) {
+int show(const RulesWish& wish) {
     const auto set = loadAllRules(wish.folders);
     if (!set)
         return refuse("rules", set.error());
@@ -103,7 +103,7 @@ int show(const Wish& wish) {
 }
 
 // Rules named by file, folder or id; all when none is named.
-Result<rules::RuleSet> wanted(const Wish& wish) {
+Result<rules::RuleSet> wanted(const RulesWish& wish) {
     if (wish.files.empty())
         return loadAllRules(wish.folders);
     std::vector<std::string> paths;
@@ -127,7 +127,7 @@ Result<rules::RuleSet> wanted(const Wish& wish) {
     return set;
 }
 
-int test(const Wish& wish) {
+int test(const RulesWish& wish) {
     const auto set = wanted(wish);
     if (!set)
         return refuse("rules", set.error());
@@ -148,7 +148,7 @@ int test(const Wish& wish) {
     return broken != kOk ? broken : failed == 0 ? kOk : kFindings;
 }
 
-int mutateAll(const Wish& wish) {
+int mutateAll(const RulesWish& wish) {
     const auto set = wanted(wish);
     if (!set)
         return refuse("rules", set.error());
@@ -179,9 +179,9 @@ int mutateAll(const Wish& wish) {
 
 int cmdRules(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "rules", "list, show and test the rules", kExamples);
+    describe(app, "rules", "list, show and test the rules", kRulesExamples);
     app.require_subcommand(1);
-    Wish wish;
+    RulesWish wish;
     app.add_option("--rules", wish.folders, "also use the rules of this folder")
         ->type_name("DIR")
         ->allow_extra_args(false);

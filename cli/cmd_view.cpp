@@ -11,7 +11,7 @@
 namespace gd::cli {
 namespace {
 
-constexpr std::string_view kExamples
+constexpr std::string_view kViewExamples
     = "  graphdoctor view job.gdt\n"
       "  graphdoctor view node1.gdt node2.gdt\n"
       "  graphdoctor view --compare before.gdt after.gdt\n"
@@ -54,7 +54,7 @@ Result<int> startViewer(Arguments arguments) {
 
 int cmdView(const Arguments& arguments) {
     CLI::App app;
-    describe(app, "view", "look at a trace on a timeline", kExamples);
+    describe(app, "view", "look at a trace on a timeline", kViewExamples);
     std::string screenshot, size, theme, language;
     std::vector<std::string> traces, views;
     bool compare = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/base/db.h"
 
+#include "analyzer/base/fd.h"
 #include "analyzer/base/sql_functions.h"
 #include "analyzer/base/sqlite_error.h"
 #include "analyzer/base/text.h"
@@ -18,8 +19,6 @@
 
 namespace gd::base {
 namespace {
-
-using Fd = UniqueHandle<int, [](int fd) { ::close(fd); }, -1>;
 
 // Bounds of what one value and one statement of a stranger's rule or trace may take.
 constexpr int kMaxValueBytes = 64 << 20;

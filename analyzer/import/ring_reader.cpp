@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/ring_reader.h"
 
-#include "analyzer/base/unique_handle.h"
+#include "analyzer/base/fd.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,10 +15,10 @@
 namespace gd::importer {
 namespace {
 
-using Fd = base::UniqueHandle<int, [](int fd) { ::close(fd); }, -1>;
+using base::Fd;
 
 constexpr std::uint32_t kMaxChunkBytes = 16 << 20;
-constexpr std::uint32_t kHeaderBytes = sizeof(raw::ChunkHeader);
+constexpr std::uint32_t kChunkHeaderBytes = sizeof(raw::ChunkHeader);
 
 // Bytes read, less at the end of the file.
 std::size_t readAt(int fd, std::uint64_t offset, void* to, std::size_t bytes) {
@@ -35,9 +35,10 @@ std::size_t readAt(int fd, std::uint64_t offset, void* to, std::size_t bytes) {
     return done;
 }
 
-class Reader {
+class RingReader {
 public:
-    Reader(std::string name, const ChunkOwner& owner, IssueList& issues, const ChunkVisitor& visit, int fd)
+    RingReader(
+        std::string name, const ChunkOwner& owner, IssueList& issues, const ChunkVisitor& visit, int fd)
         : m_name(std::move(name))
         , m_owner(owner)
         , m_issues(issues)
@@ -105,30 +106,30 @@ private:
         }
         const bool slices = slot.use == static_cast<std::uint32_t>(raw::ChunkUse::Slices);
         const std::size_t step = slices ? raw::kSliceBytes : m_chunk.size();
-        for (std::size_t offset = 0; offset + kHeaderBytes <= present; offset += step)
+        for (std::size_t offset = 0; offset + kChunkHeaderBytes <= present; offset += step)
             readPart(slot, at, offset, std::min(step, present - offset), slices);
     }
 
     void readPart(const raw::RingSlot& slot, std::uint64_t chunkAt, std::size_t offset, std::size_t bytes,
         bool slices) {
         Chunk chunk;
-        std::memcpy(&chunk.header, m_chunk.data() + offset, kHeaderBytes);
+        std::memcpy(&chunk.header, m_chunk.data() + offset, kChunkHeaderBytes);
         if (chunk.header.magic == 0)
             return; // a slice that was not handed out, or a chunk whose owner was stopped before its first
                     // record
         chunk.position = chunkAt + offset;
         // Padding apart, a full history chunk counts bytes that do not fit any more.
         chunk.header.usedBytes = std::min<std::uint32_t>(
-            chunk.header.usedBytes / 8 * 8, static_cast<std::uint32_t>(bytes - kHeaderBytes));
+            chunk.header.usedBytes / 8 * 8, static_cast<std::uint32_t>(bytes - kChunkHeaderBytes));
         const bool history = chunk.header.lane == static_cast<std::uint8_t>(raw::Lane::History);
         if (history && !slices)
             chunk.header.usedBytes = std::min(chunk.header.usedBytes, slot.reservedBytes / 8 * 8);
-        if (!plausibleHeader(chunk.header, m_owner, static_cast<std::uint32_t>(bytes - kHeaderBytes))) {
+        if (!plausibleHeader(chunk.header, m_owner, static_cast<std::uint32_t>(bytes - kChunkHeaderBytes))) {
             m_issues.dataLoss("damaged_chunk", 1,
                 fmt::format("{}: the chunk at byte {} has no valid header", m_name, chunk.position));
             return;
         }
-        chunk.payload = {m_chunk.data() + offset + kHeaderBytes, chunk.header.usedBytes};
+        chunk.payload = {m_chunk.data() + offset + kChunkHeaderBytes, chunk.header.usedBytes};
         chunk.fromRing = true;
         m_visit(chunk);
     }
@@ -154,7 +155,7 @@ Result<RingSummary> readRing(const std::filesystem::path& path, const ChunkOwner
     struct stat info { };
     if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
         return fail(ErrorCode::badInput, "{} is not a regular file; expected a ring", path.string());
-    return Reader(path.string(), owner, issues, visit, fd.get()).run(bytesRead);
+    return RingReader(path.string(), owner, issues, visit, fd.get()).run(bytesRead);
 }
 
 } // namespace gd::importer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/segment_reader.h"
 
-#include "analyzer/base/unique_handle.h"
+#include "analyzer/base/fd.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 namespace gd::importer {
 namespace {
 
-using Fd = base::UniqueHandle<int, [](int fd) { ::close(fd); }, -1>;
+using base::Fd;
 
 constexpr std::size_t kWindowBytes = 1 << 20;
 constexpr std::size_t kHeaderBytes = sizeof(raw::ChunkHeader);
@@ -74,9 +74,9 @@ private:
     int m_error = 0;
 };
 
-class Reader {
+class SegmentReader {
 public:
-    Reader(const std::filesystem::path& path, const ChunkOwner& owner, IssueList& issues,
+    SegmentReader(const std::filesystem::path& path, const ChunkOwner& owner, IssueList& issues,
         const std::function<bool(const Chunk&)>& visit, int fd, const BytesRead& bytesRead,
         std::optional<TornEnd>* torn)
         : m_torn(torn)
@@ -238,7 +238,7 @@ Result<void> readSegment(const std::filesystem::path& path, const ChunkOwner& ow
     struct stat info { };
     if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
         return fail(ErrorCode::badInput, "{} is not a regular file; expected a segment", path.string());
-    return Reader(path, owner, issues, visit, fd.get(), bytesRead, torn).run();
+    return SegmentReader(path, owner, issues, visit, fd.get(), bytesRead, torn).run();
 }
 
 } // namespace gd::importer

@@ -107,16 +107,16 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> executableRanges(Elf* elf) 
     return ranges;
 }
 
-// Address ranges of all compile units: for files without .debug_aranges, which clang does not write.
-struct UnitRange {
-    Dwarf_Addr from;
-    Dwarf_Addr to;
-    Dwarf_Die unit;
-};
-
 } // namespace
 
 struct Symbolizer::Module {
+    // Address ranges of all compile units: for files without .debug_aranges, which clang does not write.
+    struct UnitRange {
+        Dwarf_Addr from;
+        Dwarf_Addr to;
+        Dwarf_Die unit;
+    };
+
     ModuleState state = ModuleState::missing;
     Session session;
     Dwfl_Module* module = nullptr;

@@ -37,7 +37,7 @@ std::string grouped(std::int64_t value) {
 // {n:count step} is "1 step", "2 steps".
 constexpr std::string_view kCount = "count ";
 
-bool isName(std::string_view text) {
+bool isFieldName(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '_';
     });
@@ -76,7 +76,7 @@ Result<MessageTemplate> MessageTemplate::parse(std::string_view text) {
         const std::string_view inside = text.substr(i + 1, end - i - 1);
         const std::size_t colon = inside.find(':');
         Piece piece{std::exchange(literal, {}), std::string(inside.substr(0, colon)), {}, Format::plain, 0};
-        if (!isName(piece.name))
+        if (!isFieldName(piece.name))
             return fail(ErrorCode::badInput,
                 "character {}: expected the name of a column or parameter between braces, found \"{}\"",
                 i + 1, inside);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/store/trace.h"
 
-#include "analyzer/base/unique_handle.h"
+#include "analyzer/base/fd.h"
 #include "analyzer/schema/schema_sql.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 namespace gd::store {
 namespace {
 
-using Fd = base::UniqueHandle<int, [](int fd) { ::close(fd); }, -1>;
+using base::Fd;
 
 // 16 KiB pages and a small cache are the fastest for one sorted pass, and give the smallest file.
 constexpr std::string_view kWritePragmas = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA "

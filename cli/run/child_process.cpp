@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/child_process.h"
 
-#include "analyzer/base/unique_handle.h"
+#include "analyzer/base/fd.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 namespace gd::run {
 namespace {
 
-using Fd = base::UniqueHandle<int, [](int fd) { ::close(fd); }, -1>;
+using base::Fd;
 
 constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 

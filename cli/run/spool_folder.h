@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analyzer/base/fd.h"
 #include "analyzer/base/result.h"
-#include "analyzer/base/unique_handle.h"
 #include "cli/run/job_identity.h"
 
 #include <sys/types.h>
@@ -17,10 +17,7 @@
 
 namespace gd::run {
 
-inline void closeFd(int fd) {
-    ::close(fd);
-}
-using Fd = base::UniqueHandle<int, closeFd, -1>;
+using base::Fd;
 
 // Folder of this user in which all spool folders lie:
 // ${GRAPHDOCTOR_SPOOL_DIR:-${TMPDIR:-/tmp}}/graphdoctor-<uid>.

@@ -12,7 +12,7 @@ namespace {
 constexpr double kLeastShare = 0.25;
 constexpr double kMarkShare = 0.7; // events without duration
 // Events from this width on begin with a darker pixel, so that neighbours stay apart.
-constexpr double kEdgePx = 4;
+constexpr double kDarkEdgePx = 4;
 
 // Blends bars into the background with whole numbers: it is done for each pixel of each lane.
 class Shades {
@@ -72,7 +72,7 @@ QImage drawLane(
     auto* const pixels = reinterpret_cast<QRgb*>(image.scanLine(0));
     eachCell(lane, scale, width, [&](std::size_t x, const Cell& cell) {
         const Category category = names[lane.name(cell.longest)].category;
-        if (static_cast<double>(cell.lastNs) >= kEdgePx * scale.nsPerPx)
+        if (static_cast<double>(cell.lastNs) >= kDarkEdgePx * scale.nsPerPx)
             pixels[x] = shades.at(category, 0.5);
         else // not busy at all: all of them are without duration
             pixels[x]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,7 @@ public:
     static constexpr int kLegacy = 0; // streams: 0 legacy, 1..4 blocking, 5..8 non-blocking
     static constexpr int kStreams = 9;
     static constexpr int kObjects = 5; // of the other kinds, index 1..4
+    static constexpr std::size_t kBytes = 4096; // of each piece of memory
 
     virtual ~CaptureSubject() = default;
 

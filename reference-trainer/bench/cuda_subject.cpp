@@ -152,8 +152,6 @@ constexpr char kModule[] = R"(
 }
 )";
 
-constexpr std::size_t kBytes = 4096;
-
 class CudaSubject final : public CaptureSubject {
 public:
     explicit CudaSubject(const Driver& driver)

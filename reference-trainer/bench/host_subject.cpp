@@ -27,8 +27,6 @@ struct AddOtherKernel {
     static void host(const Args& a) { *a.counter += a.addend; }
 };
 
-constexpr std::size_t kBytes = 4096;
-
 int number(Status status) {
     return static_cast<int>(status);
 }

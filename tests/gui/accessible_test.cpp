@@ -23,8 +23,6 @@ protected:
     }
 };
 
-} // namespace
-
 TEST_F(Spoken, EachRowAndTheSelectionIsAnItemWithItsTimes) {
     open("h200-trace-nccl-pair");
     const int lines = static_cast<int>(view->layout().lines().size());
@@ -140,3 +138,5 @@ TEST_F(Spoken, KeysLeadFromTheDemoTraceToTheLineThatBrokeTheCapture) {
         text = source.readLine();
     EXPECT_THAT(text.toStdString(), testing::HasSubstr("\"cuStreamSynchronize\", stream.synchronize()"));
 }
+
+} // namespace

@@ -130,8 +130,6 @@ StepPtr madeStep() {
     return step;
 }
 
-} // namespace
-
 TEST(RanksModel, SaysWhatSetsTheRanksApart) {
     RanksModel model;
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
@@ -454,3 +452,5 @@ TEST(ViewOptions, OfSeveralTraces) {
         EXPECT_THAT(options.error().message, HasSubstr(word));
     }
 }
+
+} // namespace

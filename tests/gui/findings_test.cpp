@@ -84,8 +84,6 @@ protected:
     QAbstractItemModelTester filtered{dock.shown(), QAbstractItemModelTester::FailureReportingMode::Fatal};
 };
 
-} // namespace
-
 TEST_F(FindingsPanel, WordsAndRuleIdsFilterWithWhatHangsTogether) {
     const std::vector<std::string> all
         = {"E GD101", "W GD301", "  W GD302", "W GD501", "I GD301", "1 rule(s) not evaluated", "  GD601"};
@@ -223,3 +221,5 @@ TEST_F(Window, EnterOnTheRuleShowsItsPage) {
     QTest::keyClick(dialog, Qt::Key_Escape);
     EXPECT_FALSE(dialog->isVisible());
 }
+
+} // namespace

@@ -41,8 +41,6 @@ protected:
     }
 };
 
-} // namespace
-
 TEST_F(FlowWalk, BracketsLeadFromTheLaunchOverTheReplayAlongTheGraphAndBack) {
     open("h200-trace-nccl-pair");
     select(1, "replay", 1, 1'230'303'386);
@@ -238,3 +236,5 @@ TEST(ReadFlow, ARankThatNeverMadeACallOfACommunicatorIsNamed) {
     EXPECT_TRUE(of(6).out.empty());
     EXPECT_THAT(of(6).notes, testing::ElementsAre(testing::HasSubstr("of other kinds")));
 }
+
+} // namespace

@@ -57,8 +57,6 @@ void checkList(QMainWindow& window) {
     EXPECT_GT(taken.size(), 15U);
 }
 
-} // namespace
-
 TEST_F(Window, TheQuestionMarkListsEveryKeyOfItsActions) {
     checkList(window);
     open("h200-trace-healthy");
@@ -104,8 +102,6 @@ TEST_F(Window, EachPanelHasItsKey) {
     EXPECT_NE(qobject_cast<QListWidget*>(QApplication::focusWidget()), nullptr);
 }
 
-namespace {
-
 class Remembered : public Window {
 protected:
     Remembered() {
@@ -122,8 +118,6 @@ protected:
         return out;
     }
 };
-
-} // namespace
 
 TEST_F(Remembered, RecentTracesAreOfferedAndDroppedOnesOpened) {
     const QString first = files.fixture("h200-trace-healthy");
@@ -209,3 +203,5 @@ TEST_F(Window, AnotherTraceIsComparedFromTheMenu) {
     EXPECT_TRUE(compared->close());
     EXPECT_TRUE(QTest::qWaitFor([&] { return there.isNull(); }, 10'000));
 }
+
+} // namespace

@@ -32,8 +32,6 @@ protected:
     }
 };
 
-} // namespace
-
 TEST_F(Chinese, MenusPanelsAndRowsSpeakIt) {
     gd::gui::MainWindow chinese(&Theme::light());
     for (const QAction* menu : chinese.menuBar()->actions()) {
@@ -91,3 +89,5 @@ TEST(English, CountsHaveTheirPlurals) {
     for (QTranslator* translator : QCoreApplication::instance()->findChildren<QTranslator*>())
         delete translator; // removes itself
 }
+
+} // namespace

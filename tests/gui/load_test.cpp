@@ -90,8 +90,6 @@ protected:
     gd::test::TraceFiles files;
 };
 
-} // namespace
-
 TEST_F(Load, FourThreadsReadWhatOneDoes) {
     const std::string path = files.made(largeTrace()).toStdString();
     const Read one = read(path, "", 4, 1000); // no file to open again
@@ -145,3 +143,5 @@ TEST_F(Load, ATableThatCannotBeReadIsNotedOnceByWhomeverMetIt) {
     EXPECT_EQ(left.rows.at("Calls, main").size(), 15'000U);
     EXPECT_THAT(left.notes, testing::ElementsAre(testing::HasSubstr("table kernel cannot be drawn")));
 }
+
+} // namespace

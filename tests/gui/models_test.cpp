@@ -82,8 +82,6 @@ void print(
     }
 }
 
-} // namespace
-
 TEST_F(Session, ShowsEveryKindOfRowOfARecordedTrace) {
     Loaded trace(files.fixture("h200-trace-nccl-pair"));
     EXPECT_EQ(trace.failure, "");
@@ -386,3 +384,5 @@ TEST_F(Session, ClosingWhileItLoadsIsHarmless) {
     }
     EXPECT_EQ(Loaded(path).failure, ""); // and nothing was left over that the next one meets
 }
+
+} // namespace

@@ -58,8 +58,6 @@ protected:
     }
 };
 
-} // namespace
-
 // Else a run on a real display would prove nothing.
 TEST_F(Window, RunsOnThePlatformThatWasAskedFor) {
     open("h200-trace-healthy");
@@ -350,3 +348,5 @@ TEST_F(Arranged, TheComparisonIsAsItWasLeft) {
     CompareWindow plain(&Theme::light()); // one that keeps nothing is as it always is
     EXPECT_EQ(plain.dockWidgetArea(differences(plain)), Qt::BottomDockWidgetArea);
 }
+
+} // namespace

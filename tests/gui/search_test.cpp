@@ -40,8 +40,6 @@ protected:
     std::string names(std::uint32_t id) const { return view->nameOf(id); }
 };
 
-} // namespace
-
 TEST_F(Searched, EachRowSaysHowManyHitsItHas) {
     open("h200-trace-nccl-pair");
     QAbstractItemModelTester tester(
@@ -87,3 +85,5 @@ TEST_F(Searched, FromTheFieldDownToARowAndToItsFirstHit) {
     for (std::size_t i = 0; i < view->selectedEvent().index; ++i)
         EXPECT_THAT(names(view->selectedEvent().in().name(i)), testing::Not(HasSubstr("nccl")));
 }
+
+} // namespace

@@ -87,8 +87,6 @@ protected:
     TimelineView view;
 };
 
-} // namespace
-
 TEST_F(Timeline, AFindingBringsTheRowsOfItsRankIntoSight) {
     ASSERT_LT(seen(5).size(), 2U);
     report({finding(500'000, 600'000, 5), finding(100'000, 200'000, 1)});
@@ -260,3 +258,5 @@ TEST(FittedTitle, IsWholeWhereItsRowHasTheLines) {
     EXPECT_LE(font.horizontalAdvance(cut), whole * 3 / 4);
     EXPECT_TRUE(fittedTitle(title, font, {whole / 4, 2 * font.height()}).contains(QChar(0x2026)));
 }
+
+} // namespace

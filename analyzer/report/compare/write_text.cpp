@@ -11,7 +11,7 @@
 namespace gd::report {
 namespace {
 
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kComparisonWidth = 100;
 constexpr std::size_t kName = 44;
 constexpr std::size_t kValue = 12;
 constexpr std::size_t kMaxItems = 12; // of a section: JSON has all
@@ -36,19 +36,19 @@ std::string cut(const std::string& text, std::size_t width) {
     return clean + "…";
 }
 
-class Page {
+class ComparisonPage {
 public:
-    explicit Page(bool color)
+    explicit ComparisonPage(bool color)
         : m_color(color) { }
     void labelled(std::string_view label, const std::string& text) {
         m_out += padded(fmt::format("{}", label), 10);
-        appendWrapped(m_out, plainProse(text), 10, 10, kWidth);
+        appendWrapped(m_out, plainProse(text), 10, 10, kComparisonWidth);
     }
     void title(std::string_view text) { m_out += painted("1", text) + '\n'; }
     void heading(std::string_view text) { m_out += '\n' + painted("1", text) + '\n'; }
     void bullet(const std::string& text) {
         m_out += "  ";
-        appendWrapped(m_out, plainProse(text), 2, 4, kWidth);
+        appendWrapped(m_out, plainProse(text), 2, 4, kComparisonWidth);
     }
     void tableHead(std::string_view title) {
         m_out += '\n'
@@ -57,7 +57,7 @@ public:
                     + "  difference")
             + '\n';
     }
-    void item(const std::string& name) { m_out += "  " + cut(name, kWidth - 2) + '\n'; }
+    void item(const std::string& name) { m_out += "  " + cut(name, kComparisonWidth - 2) + '\n'; }
     void row(const std::string& label, const Difference& d) {
         m_out += padded(cut(label, kName), kName)
             + rightOf(d.base ? differenceValue(d, *d.base) : "–", kValue)
@@ -81,7 +81,7 @@ private:
     bool m_color;
 };
 
-void writeSide(Page& page, std::string_view label, const Report& report) {
+void writeSide(ComparisonPage& page, std::string_view label, const Report& report) {
     const std::string processes = plural(static_cast<std::int64_t>(report.processes.size()), "process");
     page.labelled(label,
         report.level.empty() ? fmt::format("{}: {}, {}", report.tracePath, processes, stepsText(report))
@@ -97,7 +97,7 @@ bool isShown(const Comparison& comparison, const Difference& d) {
     return job == nullptr || (d.change != Change::unknown && job->change != d.change);
 }
 
-void writeSection(Page& page, const Comparison& comparison, const std::string& section) {
+void writeSection(ComparisonPage& page, const Comparison& comparison, const std::string& section) {
     std::set<std::string> items;
     std::map<std::string, std::size_t> unknown; // reasons
     bool head = false;
@@ -131,7 +131,7 @@ void writeSection(Page& page, const Comparison& comparison, const std::string& s
 }
 
 // How large a difference in the time of a step is not told from none.
-void writeNoise(Page& page, const Comparison& comparison) {
+void writeNoise(ComparisonPage& page, const Comparison& comparison) {
     const Difference* steps = comparison.find("steps", "", "duration");
     if (steps != nullptr && steps->noise)
         page.bullet(noiseText(*steps));
@@ -142,7 +142,7 @@ std::string withCount(const std::string& name, const std::string& count) {
     return padded(name, kName - kValue) + rightOf(count, kValue);
 }
 
-void writeFindings(Page& page, const Comparison& comparison) {
+void writeFindings(ComparisonPage& page, const Comparison& comparison) {
     constexpr std::pair<Change, std::string_view> kGroups[]
         = {{Change::onlyNew, "Findings of the new trace only"}, {Change::onlyBase, "Findings that are gone"}};
     for (const auto& [change, title] : kGroups) {
@@ -171,7 +171,7 @@ void writeFindings(Page& page, const Comparison& comparison) {
 } // namespace
 
 std::string writeCompareText(const Comparison& comparison, bool color) {
-    Page page(color);
+    ComparisonPage page(color);
     page.title("GraphDoctor comparison of two traces");
     writeSide(page, "base", comparison.base);
     writeSide(page, "new", comparison.fresh);

@@ -13,7 +13,7 @@
 namespace gd::report {
 namespace {
 
-constexpr std::size_t kPart = 256 * 1024; // bytes that are written at once
+constexpr std::size_t kChromePart = 256 * 1024; // bytes that are written at once
 
 class ChromeSink : public EventSink {
 public:
@@ -112,7 +112,7 @@ private:
 
     // Between two events, where the text may leave.
     void begin(char phase) {
-        if (m_text.size() > kPart)
+        if (m_text.size() > kChromePart)
             flush();
         add("{}{{\"ph\":\"{}\",", m_isFirst ? "\n" : ",\n", phase);
         m_isFirst = false;

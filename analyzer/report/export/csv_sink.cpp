@@ -10,7 +10,7 @@
 namespace gd::report {
 namespace {
 
-constexpr std::size_t kPart = 256 * 1024;
+constexpr std::size_t kCsvPart = 256 * 1024;
 
 // Lines end as RFC 4180 wants them; quotes stand only where they are needed.
 void appendCell(std::string& out, std::string_view text) {
@@ -55,7 +55,7 @@ public:
 
 private:
     void line(std::string_view kind, const EventSlice& slice) {
-        if (m_text.size() > kPart)
+        if (m_text.size() > kCsvPart)
             flush();
         m_text += kind;
         m_text += ',';

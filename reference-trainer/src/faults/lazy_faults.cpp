@@ -16,8 +16,8 @@ using runtime::Status;
 
 namespace {
 
-constexpr std::int64_t kCount = 16384;
-constexpr std::size_t kBytes = kCount * sizeof(float);
+constexpr std::int64_t kLazyCount = 16384;
+constexpr std::size_t kLazyBytes = kLazyCount * sizeof(float);
 
 class LazyFault : public Fault {
 public:
@@ -32,17 +32,19 @@ class NoWarmupBuffers final : public LazyFault {
 public:
     using LazyFault::LazyFault;
 
-    Status open() override { return harmless() ? env().device.allocate(&m_buffer, kBytes) : Status::Success; }
+    Status open() override {
+        return harmless() ? env().device.allocate(&m_buffer, kLazyBytes) : Status::Success;
+    }
 
     [[gnu::noinline]] Status inForward(runtime::Stream& stream) override {
         if (step() < captureStep()) {
             return Status::Success;
         }
         if (m_buffer == nullptr) {
-            GDT_TRY(
-                GDT_FAULT_SITE("no-warmup-buffers", "cuMemAlloc", env().device.allocate(&m_buffer, kBytes)));
+            GDT_TRY(GDT_FAULT_SITE(
+                "no-warmup-buffers", "cuMemAlloc", env().device.allocate(&m_buffer, kLazyBytes)));
         }
-        return stream.memsetAsync(m_buffer, 0, kBytes);
+        return stream.memsetAsync(m_buffer, 0, kLazyBytes);
     }
 
 private:
@@ -84,8 +86,8 @@ public:
     using LazyFault::LazyFault;
 
     Status open() override {
-        GDT_TRY(model::take(env().pool, &m_sum, kCount));
-        GDT_TRY(env().device.fill(m_sum, 0, kBytes));
+        GDT_TRY(model::take(env().pool, &m_sum, kLazyCount));
+        GDT_TRY(env().device.fill(m_sum, 0, kLazyBytes));
         return harmless() ? bring() : Status::Success;
     }
 
@@ -95,14 +97,15 @@ public:
         }
         const auto* parameter = static_cast<const float*>(m_parameter);
         GDT_TRY(stream.launch<kernels::ResidualAdd<float>>(
-            model::gridFor(kCount), {parameter, m_sum, m_sum, kCount}));
+            model::gridFor(kLazyCount), {parameter, m_sum, m_sum, kLazyCount}));
         return harmless() ? Status::Success : forget();
     }
 
 private:
     [[gnu::noinline]] Status bring() {
-        GDT_TRY(GDT_FAULT_SITE("zero3-offload", "cuMemAlloc", env().device.allocate(&m_parameter, kBytes)));
-        return env().device.copy(m_parameter, m_onHost.data(), kBytes, CopyKind::HostToDevice);
+        GDT_TRY(
+            GDT_FAULT_SITE("zero3-offload", "cuMemAlloc", env().device.allocate(&m_parameter, kLazyBytes)));
+        return env().device.copy(m_parameter, m_onHost.data(), kLazyBytes, CopyKind::HostToDevice);
     }
     Status forget() {
         GDT_TRY(env().device.release(m_parameter));
@@ -110,7 +113,7 @@ private:
         return Status::Success;
     }
 
-    std::vector<float> m_onHost = std::vector<float>(kCount, 1e-3F);
+    std::vector<float> m_onHost = std::vector<float>(kLazyCount, 1e-3F);
     void* m_parameter = nullptr;
     float* m_sum = nullptr;
 };

@@ -8,12 +8,6 @@ namespace gdt::model {
 
 using runtime::Status;
 
-namespace {
-
-constexpr double kInitDeviation = 0.02;
-
-} // namespace
-
 template <class T>
 Branch<T>::Branch(const ModelConfig& config, const parallel::ModelParallel& parallel,
     const Scratch<T>& scratch, std::int64_t layer, int branch)

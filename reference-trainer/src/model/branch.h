@@ -7,6 +7,8 @@
 
 namespace gdt::model {
 
+inline constexpr double kInitDeviation = 0.02; ///< of the weights at the start
+
 /// What the attention and the MLP of a layer have in common: a norm, a column-parallel linear, something of
 /// their own, a row-parallel linear, dropout and the residual sum.
 template <class T> class Branch {

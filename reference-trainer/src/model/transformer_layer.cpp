@@ -9,10 +9,6 @@ namespace gdt::model {
 
 using runtime::Status;
 
-namespace {
-constexpr double kInitDeviation = 0.02;
-} // namespace
-
 template <class T>
 TransformerLayer<T>::TransformerLayer(const ModelConfig& config, const parallel::ModelParallel& parallel,
     const LocalSizes& sizes, const Scratch<T>& scratch, std::int64_t index, ParameterLayout& layout)

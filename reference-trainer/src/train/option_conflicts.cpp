@@ -169,17 +169,17 @@ bool always(const RawOptions&) {
     return true;
 }
 
-constexpr const char* kPassByPass
+constexpr const char* kWhyPassByPass
     = "happens between the graphs of a pass: it needs --graph-scope microbatch or smaller";
-constexpr const char* kUnguarded
+constexpr const char* kWhyUnguarded
     = "never happens with --guard strict, which gives each shape a graph of its own";
 
 constexpr Choice kChoices[] = {
-    {"pp-single-microbatch-capture", "--graph-scope", wholeCycles, kPassByPass},
-    {"shared-graph-exec", "--graph-scope", wholeCycles, kPassByPass},
-    {"capture-order", "--graph-scope", wholeCycles, kPassByPass},
-    {"recompute-free", "--graph-scope", wholeCycles, kPassByPass},
-    {"ring-whole-dynamic", "--graph-scope", wholeCycles, kPassByPass},
+    {"pp-single-microbatch-capture", "--graph-scope", wholeCycles, kWhyPassByPass},
+    {"shared-graph-exec", "--graph-scope", wholeCycles, kWhyPassByPass},
+    {"capture-order", "--graph-scope", wholeCycles, kWhyPassByPass},
+    {"recompute-free", "--graph-scope", wholeCycles, kWhyPassByPass},
+    {"ring-whole-dynamic", "--graph-scope", wholeCycles, kWhyPassByPass},
     {"capture-order", "--graph-key", [](const RawOptions& raw) { return raw.graphKey != "microbatch"; },
         "needs --graph-key microbatch, which it chooses itself"},
     {"tp-allreduce-stripped", "--graph-scope",
@@ -187,9 +187,9 @@ constexpr Choice kChoices[] = {
         "is --graph-scope segment, which it chooses itself"},
     {"tp-allreduce-stripped", "--tp-comm", [](const RawOptions& raw) { return raw.tensorComm != "outside"; },
         "is --tp-comm outside, which it chooses itself"},
-    {"tp-dynamic-shape", "--guard", strictGuard, kUnguarded},
-    {"host-control-flow", "--guard", strictGuard, kUnguarded},
-    {"attention-dynamic-dispatch", "--guard", strictGuard, kUnguarded},
+    {"tp-dynamic-shape", "--guard", strictGuard, kWhyUnguarded},
+    {"host-control-flow", "--guard", strictGuard, kWhyUnguarded},
+    {"attention-dynamic-dispatch", "--guard", strictGuard, kWhyUnguarded},
     {"dp-cross-node", "--ranks-per-node", always, "chooses --ranks-per-node itself: leave it out"},
     {"dp-cross-node", "--comm-between-nodes", always,
         "says what --comm-between-nodes says: give its GB/s after a colon"},

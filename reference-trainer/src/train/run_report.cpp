@@ -44,7 +44,7 @@ const char* modeName(graphs::GraphMode mode) {
 }
 
 // JSON has no other numbers than finite ones.
-std::string number(double value) {
+std::string numberText(double value) {
     return std::isfinite(value) ? fmt::format("{:.17g}", value) : "null";
 }
 
@@ -216,7 +216,7 @@ void RunReport::finished(const std::vector<optim::StepRecord>& records) {
             : fmt::format(R"(,"loss_scale":{:.17g},"skipped":{})", record.lossScale, record.skipped != 0);
         logLine(fmt::format(
             R"({{"event":"step","step":{},"loss":{},"grad_norm":{},"rate":{:.17g}{},"run":"{}"}})", step,
-            number(record.loss), number(record.gradNorm), record.learningRate, scale,
+            numberText(record.loss), numberText(record.gradNorm), record.learningRate, scale,
             kindName(m_kinds.at(step - static_cast<std::size_t>(m_first)))));
     }
     logTimes(records.size());

@@ -31,8 +31,6 @@ struct Recorded {
     }
 };
 
-const CUstream kStream = handle<CUstream>(0x5000);
-
 TEST(Callbacks, AFailingCallInACaptureIsItsFirstFailure) {
     const Recorded recorded([] {
         Driver driver;

@@ -37,8 +37,6 @@ protected:
     }
 };
 
-} // namespace
-
 TEST_F(DeviceBuffers, OnTheDeviceTheyAreSmallAndTakeLittleAtFirst) {
     const std::uint64_t records = setDeviceBuffers();
     EXPECT_FALSE(g_set.contains(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED));
@@ -51,4 +49,5 @@ TEST_F(DeviceBuffers, OnTheDeviceTheyAreSmallAndTakeLittleAtFirst) {
     EXPECT_EQ(records, 7'549'740U);
 }
 
+} // namespace
 } // namespace gd::cupti

@@ -5,10 +5,15 @@
 #include "collector/cupti/cupti_api.h"
 #include "collector/cupti/driver_api.h"
 #include "tests/e2e/made_up_cuda/played_driver.h"
+#include "tests/support/raw_reader.h"
+#include "tests/support/spool_builder.h"
+
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <string>
 
 namespace gd::test {
 
@@ -61,5 +66,15 @@ public:
         cupti::setCuptiApi(fakeCupti());
     }
 };
+
+inline const CUstream kStream = handle<CUstream>(0x5000);
+
+/// What a process leaves behind that does this.
+template <class Body> RawSpool record(Body body) {
+    SpoolBuilder builder;
+    EXPECT_EQ(builder.run(body), 0);
+    const std::string segment = builder.segments().at(0);
+    return RawSpool(segment, SpoolBuilder::ringOf(segment));
+}
 
 } // namespace gd::test

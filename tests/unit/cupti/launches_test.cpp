@@ -15,16 +15,8 @@ namespace {
 using namespace gd;
 using namespace gd::test;
 
-const CUstream kStream = handle<CUstream>(0x5000);
 const CUfunction kFunction = handle<CUfunction>(0xf1);
 const CUfunction kKernel = handle<CUfunction>(0xf2); // a CUkernel, as the runtime passes them
-
-template <class Body> RawSpool record(Body body) {
-    SpoolBuilder builder;
-    EXPECT_EQ(builder.run(body), 0);
-    const std::string segment = builder.segments().at(0);
-    return RawSpool(segment, SpoolBuilder::ringOf(segment));
-}
 
 /// As seen on a device: each call takes one kind of handle and refuses the other with 400. Both kernels take
 /// a pointer and a float.

@@ -14,16 +14,8 @@ namespace {
 using namespace gd;
 using namespace gd::test;
 
-const CUstream kStream = handle<CUstream>(0x5000);
 const CUmemoryPool kPool = handle<CUmemoryPool>(0x6000);
 const CUmemoryPool kDefaultPool = handle<CUmemoryPool>(0x6100);
-
-template <class Body> RawSpool record(Body body) {
-    SpoolBuilder builder;
-    EXPECT_EQ(builder.run(body), 0);
-    const std::string segment = builder.segments().at(0);
-    return RawSpool(segment, SpoolBuilder::ringOf(segment));
-}
 
 /// What the made-up driver was asked, in order.
 std::string g_asked;

@@ -81,8 +81,6 @@ protected:
     ReplayStreams m_streams;
 };
 
-} // namespace
-
 TEST_F(ReplayStreamsTest, IsIdleWhenEveryStreamIs) {
     EXPECT_TRUE(m_streams.isIdle(kContext)) << "nothing was launched";
     launch(kStream);
@@ -183,4 +181,5 @@ TEST_F(ReplayStreamsTest, ADriverThatCannotBeAskedIsNeverIdleOnceAReplayWasLaunc
     EXPECT_FALSE(m_streams.isIdle(kContext));
 }
 
+} // namespace
 } // namespace gd::cupti

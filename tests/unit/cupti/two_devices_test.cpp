@@ -19,8 +19,7 @@ using namespace gd::test;
 
 const CUcontext kFirst = handle<CUcontext>(0xc0); // on device 0
 const CUcontext kSecond = handle<CUcontext>(0xd0); // on device 1
-const CUstream kStream = handle<CUstream>(0x5000); // in the first context
-const CUstream kOther = handle<CUstream>(0x5100); // in the second
+const CUstream kOther = handle<CUstream>(0x5100); // in the second context; kStream is in the first
 
 CUcontext g_current;
 
@@ -63,13 +62,6 @@ public:
         setContext(context);
     }
 };
-
-template <class Body> RawSpool record(Body body) {
-    SpoolBuilder builder;
-    EXPECT_EQ(builder.run(body), 0);
-    const std::string segment = builder.segments().at(0);
-    return RawSpool(segment, SpoolBuilder::ringOf(segment));
-}
 
 TEST(TwoDevices, AStreamsDeviceIsItsContextsWhicheverIsCurrent) {
     const RawSpool spool = record([] {

@@ -5,7 +5,7 @@
 namespace gd::facts {
 namespace {
 
-constexpr std::int64_t kComm = 0xfeed;
+constexpr std::int64_t kWaitComm = 0xfeed;
 
 // As in replay_gap_test: a replay of exec 1 runs from 81 to 83 ms; exec 2 is launched at 80.7 and starts at
 // 86 ms.
@@ -60,14 +60,14 @@ TEST_F(DeviceWaitTest, AnEventOfWorkThatEndedAtTheStartIs) {
 
 TEST_F(DeviceWaitTest, APeerThatCameLateIsNamed) {
     lightOnly();
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 70 * kMs);
-    trace.commOp(kComm, "all_reduce", 64, 80'600 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 70 * kMs);
+    trace.commOp(kWaitComm, "all_reduce", 64, 80'600 * kUs);
     late();
     trace.process(2);
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 70 * kMs);
-    trace.commOp(kComm, "all_reduce", 64, 85'500 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 70 * kMs);
+    trace.commOp(kWaitComm, "all_reduce", 64, 85'500 * kUs);
     EXPECT_EQ(cause(), "peer rank 1");
     EXPECT_EQ(trace.number("SELECT peer_ns FROM replay_gap WHERE process_id = 1"), 3 * kMs);
 }
@@ -75,38 +75,38 @@ TEST_F(DeviceWaitTest, APeerThatCameLateIsNamed) {
 // Clocks of two hosts are not related: who came late cannot be told.
 TEST_F(DeviceWaitTest, APeerOnAnotherHostIsNotBlamed) {
     lightOnly();
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 80'600 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 80'600 * kUs);
     late();
     trace.process(2);
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 85'500 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 85'500 * kUs);
     trace.sql("UPDATE process SET host = 'h' || process_id");
     EXPECT_EQ(cause(), "nccl all_reduce");
 }
 
 TEST_F(DeviceWaitTest, WhenAllCameInTimeItIsTheCommunication) {
     lightOnly();
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 80'600 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 80'600 * kUs);
     late();
     trace.process(2);
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 80'650 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 80'650 * kUs);
     EXPECT_EQ(cause(), "nccl all_reduce");
 }
 
 TEST_F(DeviceWaitTest, WithoutThePeersTracesItIsTheCommunication) {
     lightOnly();
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 80'600 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 80'600 * kUs);
     late();
     EXPECT_EQ(cause(), "nccl all_reduce");
 }
 
 TEST_F(DeviceWaitTest, CommunicationOnTheStreamAnEventComesFrom) {
     lightOnly();
-    trace.commOp(kComm, "all_gather", 64, 80'510 * kUs, 0, 1, 9);
+    trace.commOp(kWaitComm, "all_gather", 64, 80'510 * kUs, 0, 1, 9);
     eventFromStream9();
     late();
     EXPECT_EQ(cause(), "nccl all_gather");
@@ -114,26 +114,26 @@ TEST_F(DeviceWaitTest, CommunicationOnTheStreamAnEventComesFrom) {
 
 TEST_F(DeviceWaitTest, CommunicationElsewhereOrInAGraphOrRecordedIsNotTheReason) {
     lightOnly();
-    trace.commOp(kComm, "all_gather", 64, 80'600 * kUs, 0, 1, 11);
-    trace.commOp(kComm, "all_gather", 64, 80'610 * kUs, 3, 1, 7);
+    trace.commOp(kWaitComm, "all_gather", 64, 80'600 * kUs, 0, 1, 11);
+    trace.commOp(kWaitComm, "all_gather", 64, 80'610 * kUs, 3, 1, 7);
     late();
     EXPECT_EQ(cause(), "unknown -");
 }
 
 TEST_F(DeviceWaitTest, WhereEagerWorkIsRecordedIdleIsNotCommunication) {
-    trace.commOp(kComm, "all_gather", 64, 80'600 * kUs);
+    trace.commOp(kWaitComm, "all_gather", 64, 80'600 * kUs);
     late();
     EXPECT_EQ(cause(), "unknown -");
 }
 
 TEST_F(DeviceWaitTest, CallsBeforeTheRecordingMakePeersUnknown) {
     lightOnly();
-    trace.comm(kComm, 2, 0); // made before anything was recorded
-    trace.commOp(kComm, "all_reduce", 64, 80'600 * kUs);
+    trace.comm(kWaitComm, 2, 0); // made before anything was recorded
+    trace.commOp(kWaitComm, "all_reduce", 64, 80'600 * kUs);
     late();
     trace.process(2);
-    trace.comm(kComm, 2, 100);
-    trace.commOp(kComm, "all_reduce", 64, 85'500 * kUs);
+    trace.comm(kWaitComm, 2, 100);
+    trace.commOp(kWaitComm, "all_reduce", 64, 85'500 * kUs);
     EXPECT_EQ(cause(), "nccl all_reduce");
 }
 
@@ -142,13 +142,13 @@ TEST_F(DeviceWaitTest, AReceiveWaitsForItsSender) {
     const auto peer = [&](std::int64_t op, int to) {
         trace.sql("UPDATE nccl_op SET peer = " + std::to_string(to) + " WHERE op_id = " + std::to_string(op));
     };
-    trace.comm(kComm, 3, 100);
-    peer(trace.commOp(kComm, "recv", 64, 80'600 * kUs), 1);
+    trace.comm(kWaitComm, 3, 100);
+    peer(trace.commOp(kWaitComm, "recv", 64, 80'600 * kUs), 1);
     late();
     trace.process(2);
-    trace.comm(kComm, 3, 100);
-    peer(trace.commOp(kComm, "send", 64, 60 * kMs), 2);
-    peer(trace.commOp(kComm, "send", 64, 85'900 * kUs), 0);
+    trace.comm(kWaitComm, 3, 100);
+    peer(trace.commOp(kWaitComm, "send", 64, 60 * kMs), 2);
+    peer(trace.commOp(kWaitComm, "send", 64, 85'900 * kUs), 0);
     EXPECT_EQ(cause(), "peer rank 1") << "rank 2's trace is not needed";
 }
 

@@ -5,10 +5,10 @@
 namespace gd::facts {
 namespace {
 
-const std::vector<std::string> kKernels{"fetch", "gemm", "gelu", "gemm", "loss"};
+const std::vector<std::string> kRankKernels{"fetch", "gemm", "gelu", "gemm", "loss"};
 
 // Twenty steps of a process, in which the kernels are launched one by one.
-void runEagerly(TraceBuilder& trace, const std::vector<std::string>& kernels = kKernels) {
+void runEagerly(TraceBuilder& trace, const std::vector<std::string>& kernels = kRankKernels) {
     addSteps(trace, 20, 10 * kMs);
     for (int i = 0; i < 20; ++i) {
         std::int64_t at = (i + 1) * 10 * kMs;
@@ -29,7 +29,7 @@ std::int64_t rows(TraceBuilder& trace) {
 TEST(RankGraph, OneRankCapturedWhatTheOtherLaunchesOneByOne) {
     TraceBuilder trace;
     addSteps(trace, 20, 10 * kMs);
-    trace.capturedGraph(4, 100, 200, kKernels, "cycle");
+    trace.capturedGraph(4, 100, 200, kRankKernels, "cycle");
     for (int i = 0; i < 3; ++i)
         trace.replay(4, (i + 5) * 10 * kMs, (i + 5) * 10 * kMs + 10, -1, -1);
     trace.process(2);
@@ -53,16 +53,16 @@ TEST(RankGraph, OneRankCapturedWhatTheOtherLaunchesOneByOne) {
 
 TEST(RankGraph, NoneWhenBothCapturedIt) {
     TraceBuilder trace;
-    trace.capturedGraph(4, 100, 200, kKernels);
+    trace.capturedGraph(4, 100, 200, kRankKernels);
     trace.process(2);
     runEagerly(trace);
-    trace.capturedGraph(4, 150, 200, kKernels);
+    trace.capturedGraph(4, 150, 200, kRankKernels);
     EXPECT_EQ(rows(trace), 0);
 }
 
 TEST(RankGraph, NoneWhenTheOtherTriedAndFailed) {
     TraceBuilder trace;
-    trace.capturedGraph(4, 100, 200, kKernels);
+    trace.capturedGraph(4, 100, 200, kRankKernels);
     trace.process(2);
     runEagerly(trace);
     trace.capture(150, {.id = 9, .endNs = 180, .endResult = 901});
@@ -80,7 +80,7 @@ TEST(RankGraph, NoneForOtherKernelsAndForTwoKernels) {
 
 TEST(RankGraph, NoneInOneProcess) {
     TraceBuilder trace;
-    trace.capturedGraph(4, 100, 200, kKernels);
+    trace.capturedGraph(4, 100, 200, kRankKernels);
     runEagerly(trace);
     EXPECT_EQ(rows(trace), 0);
 }
@@ -148,7 +148,7 @@ TEST(RankGraph, RanksOfOtherSizesOrOfOneJobAfterTheOtherAreNoJob) {
 
 TEST(RankGraph, UnknownWhereLaunchesWereNotRecorded) {
     TraceBuilder trace;
-    trace.capturedGraph(4, 100, 200, kKernels);
+    trace.capturedGraph(4, 100, 200, kRankKernels);
     trace.process(2);
     runEagerly(trace);
     trace.coverage("eager_kernel_activity", "absent");

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr std::int64_t kStart = 1'000'000'000;
+constexpr std::int64_t kProcessStart = 1'000'000'000;
 
 std::string contentOf(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
@@ -32,8 +32,8 @@ void setContent(const fs::path& path, const std::string& content) {
 
 raw::ApiCall callAt(std::int64_t ns) {
     raw::ApiCall call{};
-    call.startNs = kStart + ns;
-    call.endNs = kStart + ns + 1;
+    call.startNs = kProcessStart + ns;
+    call.endNs = kProcessStart + ns + 1;
     call.api = GD_API_EVENT_QUERY;
     call.correlation = static_cast<std::uint64_t>(ns);
     return call;
@@ -47,7 +47,7 @@ protected:
         spool_->setChunkBytes(chunkBytes);
         spool_->start();
         raw::Thread thread{};
-        thread.timeNs = kStart;
+        thread.timeNs = kProcessStart;
         thread.thread = 1;
         thread.tid = 11;
         spool_->history(thread);
@@ -88,7 +88,7 @@ TEST_F(Damage, MissingRingOfAnUnfinishedProcessIsSaid) {
 }
 
 TEST_F(Damage, RingOfAnotherProcessIsNotMixedIn) {
-    auto other = std::make_unique<test::SpoolWriter>(spool(), 4711, "node7", kStart, 0xfeed);
+    auto other = std::make_unique<test::SpoolWriter>(spool(), 4711, "node7", kProcessStart, 0xfeed);
     other->start();
     other->event(1, callAt(7));
     other->writeSegmentAndRing(1, 0);
@@ -157,13 +157,13 @@ TEST_F(Damage, UnexplainedGapsAreCounted) {
 TEST_F(Damage, LossMakesCoveragePartialOnlyWhereItHappened) {
     auto p = process(50);
     raw::Coverage coverage{};
-    coverage.timeNs = kStart;
+    coverage.timeNs = kProcessStart;
     coverage.source = static_cast<std::uint32_t>(raw::CoverageSource::callbacks);
     coverage.state = 2;
     p->history(coverage);
     p->dropEvents(1, 30);
     p->event(1, callAt(10'000));
-    p->end(kStart + 20'000);
+    p->end(kProcessStart + 20'000);
     p->writeSegmentAndRing(1, 0, {30, 30 * 64, 0, 0});
     import();
     EXPECT_THAT(
@@ -198,7 +198,7 @@ TEST_F(Damage, GarbageBetweenChunksIsSkipped) {
 
 TEST_F(Damage, EmptySegmentIsAProcessWithoutRecords) {
     process(5)->writeSegment();
-    auto empty = std::make_unique<test::SpoolWriter>(spool(), 99, "node7", kStart + 5, 0xe);
+    auto empty = std::make_unique<test::SpoolWriter>(spool(), 99, "node7", kProcessStart + 5, 0xe);
     setContent(empty->segmentPath(), "");
     import();
     EXPECT_EQ(calls(), 5);
@@ -344,7 +344,7 @@ TEST_F(Damage, ANewerFormatIsRefusedByName) {
 
 TEST_F(Damage, ANewerProcessDoesNotHideTheOthers) {
     process(5)->writeSegment();
-    test::SpoolWriter newer(spool(), 99, "node7", kStart + 5, 0xe);
+    test::SpoolWriter newer(spool(), 99, "node7", kProcessStart + 5, 0xe);
     newer.start();
     newer.chunks().front().header.version = 9;
     newer.writeSegment();

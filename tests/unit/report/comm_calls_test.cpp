@@ -48,8 +48,6 @@ private:
     std::int64_t m_row = 0;
 };
 
-} // namespace
-
 TEST(AlikeByOrder, EndsWhereKindsDifferAndNotWhereARankEnds) {
     EXPECT_EQ(alikeByOrder({}), 0U);
     EXPECT_EQ(alikeByOrder({{"a", "b"}, {"a", "b"}}), 2U);
@@ -144,3 +142,5 @@ TEST_F(SameCalls, WhatIsNotKnownIsEmpty) {
         "INSERT INTO nccl_comm (process_id, comm_hash, nranks, rank, created_ns) VALUES (9, 5, 2, 0, 0)");
     EXPECT_THAT(rows(mine), IsEmpty());
 }
+
+} // namespace

@@ -36,8 +36,6 @@ protected:
     Made base, fresh;
 };
 
-} // namespace
-
 TEST(Spread, IsTheMedianAndTheQuartersBetweenTheClosestValues) {
     std::vector<double> values{50, 10, 40, 20, 30, 60};
     const Spread spread = spreadOf(values);
@@ -388,3 +386,5 @@ TEST_F(Compare, JsonFollowsItsSchema) {
     EXPECT_THAT(text, HasSubstr("+10 ns (+10.0 %)  worse\n"));
     EXPECT_THAT(text, HasSubstr("commands differ"));
 }
+
+} // namespace

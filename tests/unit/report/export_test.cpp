@@ -148,8 +148,6 @@ protected:
     test::TraceBuilder trace;
 };
 
-} // namespace
-
 TEST_F(Export, HoldsCallsRangesStepsReplaysAndKernelsOfAJob) {
     fill(trace);
     const Parsed found(exported(trace));
@@ -398,3 +396,5 @@ TEST(ExportFormat, HasItsNames) {
         EXPECT_TRUE(exportFormatFrom(word)) << word;
     EXPECT_FALSE(exportFormatFrom("pdf"));
 }
+
+} // namespace

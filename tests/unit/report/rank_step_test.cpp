@@ -77,8 +77,6 @@ std::vector<std::string> print(const RankLane& lane) {
     return out;
 }
 
-} // namespace
-
 TEST_F(RankStep, WhoComesLastHoldsTheOthersUp) {
     rank(0);
     kernel(gemm, 1000, 1100);
@@ -313,3 +311,5 @@ TEST_F(RankStep, WithoutDeviceWorkTheHostsStepIsShown) {
     EXPECT_EQ(found.lanes[1].endNs, 2000);
     EXPECT_THAT(found.notes, Contains(HasSubstr("rank 1: no device work was recorded in this step")));
 }
+
+} // namespace

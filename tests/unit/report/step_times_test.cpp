@@ -88,8 +88,6 @@ protected:
     test::TraceBuilder base, fresh;
 };
 
-} // namespace
-
 TEST_F(StepTimesTest, AHostThatRunsAheadAndARunOfOtherLengthAreNoRegression) {
     // A short run whose host never waits, and a long one whose host waits for the device from step 8 on.
     both({.steps = 20}, {.steps = 200, .queue = 8});
@@ -206,3 +204,5 @@ TEST_F(StepTimesTest, ATraceWithoutStepsHasNoTimesAndNoReason) {
     EXPECT_THAT(times.device, IsEmpty());
     EXPECT_THAT(times.whyNotDevice, IsEmpty());
 }
+
+} // namespace

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Place {
+struct RunPlace {
     TemporaryFolder folder;
     fs::path user = folder.path() / "user";
 
@@ -29,7 +29,7 @@ struct Place {
 };
 
 TEST(FindRun, KnowsAJobByItsTraceItsPidAndItsFolder) {
-    Place place;
+    RunPlace place;
     const std::string output = fs::absolute("job.gdt").string();
     const SpoolFolder spool = place.run("key", output);
     const SpoolFolder other = place.run("other", "/elsewhere/other.gdt");
@@ -46,7 +46,7 @@ TEST(FindRun, KnowsAJobByItsTraceItsPidAndItsFolder) {
 }
 
 TEST(FindRun, AWordThatIsSeveralJobsIsRefused) {
-    Place place;
+    RunPlace place;
     const SpoolFolder one = place.run("one", "/a.gdt");
     const SpoolFolder two = place.run("two", "/b.gdt");
     const auto found = place.find(std::to_string(getpid()));
@@ -55,7 +55,7 @@ TEST(FindRun, AWordThatIsSeveralJobsIsRefused) {
 }
 
 TEST(FindRun, AWordThatIsNoJobNamesThoseThereAre) {
-    Place place;
+    RunPlace place;
     EXPECT_THAT(place.find("job.gdt").error().message, HasSubstr("no job of this user"));
     const SpoolFolder spool = place.run("one", "/a.gdt");
     const auto found = place.find("job.gdt");
@@ -65,7 +65,7 @@ TEST(FindRun, AWordThatIsNoJobNamesThoseThereAre) {
 }
 
 TEST(FindRun, RefusesAJobThatHasEndedAndAFolderThatIsNone) {
-    Place place;
+    RunPlace place;
     fs::path ended;
     {
         SpoolFolder spool = place.run("key", "/a.gdt");

@@ -105,8 +105,6 @@ protected:
     gd_rt_table m_table;
 };
 
-} // namespace
-
 TEST_F(ToolReport, CallsCarryIdsResultAndCorrelation) {
     OneNumber t;
     listen();
@@ -371,4 +369,5 @@ TEST_F(ToolReport, WakeupNoiseIsMeasured) {
     EXPECT_LT(p99, 1'000'000'000U);
 }
 
+} // namespace
 } // namespace gdt::runtime::test

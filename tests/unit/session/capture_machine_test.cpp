@@ -72,8 +72,6 @@ protected:
     std::int64_t clockNs = 1000;
 };
 
-} // namespace
-
 TEST_F(CaptureMachineTest, BeginAndEnd) {
     machine.streamCreated(kOrigin, 1);
     begin(kOrigin, 1);
@@ -380,4 +378,5 @@ TEST_F(CaptureMachineTest, RecordsOfManyCapturesReuseTheirClocks) {
     EXPECT_EQ(joins.size(), 1000u);
 }
 
+} // namespace
 } // namespace gd::session

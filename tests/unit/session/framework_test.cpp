@@ -35,7 +35,7 @@ static_assert(offsetof(gd_rt_table, status) == offsetof(gd_rt_table, block) + 2 
 static_assert(offsetof(gd_rt_table, other_profiler) == offsetof(gd_rt_table, block) + 3 * sizeof(void*));
 
 /// As a hook does it: no name, so nothing is said about the process's runtime.
-const gd_rt_table& table() {
+const gd_rt_table& hookTable() {
     return *graphdoctor_runtime_attach(GD_RT_VERSION, nullptr, CLOCK_MONOTONIC);
 }
 
@@ -49,7 +49,7 @@ std::vector<raw::Coverage> frameworkCoverage(const RawSpool& spool) {
     return out;
 }
 
-RawSpool recorded(SpoolBuilder& spool, const std::function<void()>& body) {
+RawSpool hookRecorded(SpoolBuilder& spool, const std::function<void()>& body) {
     EXPECT_EQ(spool.run(body), 0);
     return RawSpool(spool.segments().at(0), SpoolBuilder::ringOf(spool.segments().at(0)));
 }
@@ -57,7 +57,7 @@ RawSpool recorded(SpoolBuilder& spool, const std::function<void()>& body) {
 gd_rt_status statusNow() {
     gd_rt_status status{};
     status.size = sizeof status;
-    table().status(&status);
+    hookTable().status(&status);
     return status;
 }
 
@@ -65,15 +65,15 @@ void launch() {
     gd_rt_api call{};
     call.size = sizeof call;
     call.api = GD_API_GRAPH_LAUNCH;
-    table().api_enter(&call);
-    table().api_exit(&call, 0);
+    hookTable().api_enter(&call);
+    hookTable().api_exit(&call, 0);
 }
 
 } // namespace
 
 TEST(Framework, BlocksKeepTheirTimesAndLines) {
     SpoolBuilder spool;
-    const RawSpool raw = recorded(spool, [] {
+    const RawSpool raw = hookRecorded(spool, [] {
         const gd_rt_frame frames[] = {{"train.py", "load", 7, 0}, {"train.py", "main", 20, 0}};
         gd_rt_block block{};
         block.size = sizeof block;
@@ -86,8 +86,8 @@ TEST(Framework, BlocksKeepTheirTimesAndLines) {
         block.device = 1;
         block.frames = frames;
         block.frame_count = 2;
-        table().block(&block);
-        table().block_coverage(GD_RT_FOLLOW_COMPLETE, 777, "");
+        hookTable().block(&block);
+        hookTable().block_coverage(GD_RT_FOLLOW_COMPLETE, 777, "");
     });
     const auto blocks = raw.historyOf<raw::FrameworkBlock>();
     ASSERT_EQ(blocks.size(), 1u);
@@ -119,7 +119,7 @@ TEST(Framework, BlocksKeepTheirTimesAndLines) {
 
 TEST(Framework, WithoutACachingAllocatorNothingIsHidden) {
     SpoolBuilder spool;
-    const auto coverage = frameworkCoverage(recorded(spool, [] { launch(); }));
+    const auto coverage = frameworkCoverage(hookRecorded(spool, [] { launch(); }));
     ASSERT_EQ(coverage.size(), 1u);
     EXPECT_EQ(coverage[0].state, static_cast<std::uint32_t>(raw::CoverageState::Complete));
 }
@@ -140,16 +140,16 @@ TEST(Framework, TheStatusTellsWhatAHookWaitsFor) {
         step.size = sizeof step;
         step.op = GD_RT_RANGE_PUSH;
         step.name = "step";
-        table().range(&step);
+        hookTable().range(&step);
         gd_rt_exec exec{};
         exec.size = sizeof exec;
         exec.exec = 2;
-        table().exec(GD_RT_CREATED, &exec);
+        hookTable().exec(GD_RT_CREATED, &exec);
         launch();
         launch();
         const gd_rt_status inside = statusNow();
         step.op = GD_RT_RANGE_POP;
-        table().range(&step);
+        hookTable().range(&step);
         const gd_rt_status after = statusNow();
         const bool right = before.size == sizeof before && before.level >= 3 && before.execs == 0
             && before.window == 0 && inside.open_steps == 1 && inside.execs == 1 && inside.replays == 2
@@ -158,7 +158,7 @@ TEST(Framework, TheStatusTellsWhatAHookWaitsFor) {
         gd_rt_status shorter{};
         shorter.size = 8;
         shorter.execs = 99;
-        table().status(&shorter);
+        hookTable().status(&shorter);
         _exit(right && shorter.level == after.level && shorter.execs == 99 ? 0 : 1);
     }),
         0);
@@ -194,11 +194,11 @@ TEST(Framework, OtherProfilersAreTheSourcesBusiness) {
                                             wasActive = active;
                                             return active;
                                         }};
-    EXPECT_EQ(table().other_profiler(1), 0u); // nobody has to do with it
+    EXPECT_EQ(hookTable().other_profiler(1), 0u); // nobody has to do with it
     registerSource(&kHooks);
-    EXPECT_EQ(table().other_profiler(1), 1u);
+    EXPECT_EQ(hookTable().other_profiler(1), 1u);
     EXPECT_TRUE(wasActive);
-    EXPECT_EQ(table().other_profiler(0), 0u);
+    EXPECT_EQ(hookTable().other_profiler(0), 0u);
     EXPECT_FALSE(wasActive);
 }
 

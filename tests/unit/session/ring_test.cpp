@@ -57,8 +57,6 @@ protected:
     std::unique_ptr<Ring> ring = std::make_unique<Ring>();
 };
 
-} // namespace
-
 TEST_F(RingTest, RecordsAreInTheFileAsSoonAsAppendReturns) {
     ThreadLane lane;
     lane.thread = 3;
@@ -454,4 +452,5 @@ TEST_F(RingTest, StacksDifferByTheKindOfTheirFrames) {
     EXPECT_EQ(strings.stack(nullptr, 0, nullptr, 0), 0u);
 }
 
+} // namespace
 } // namespace gd::session

@@ -46,7 +46,7 @@ Status submit(StreamState& stream, NodeType type, Operation operation, const Api
     return routing.status;
 }
 
-std::uint32_t copyApi(CopyKind kind) {
+std::uint32_t copyAsyncApi(CopyKind kind) {
     switch (kind) {
     case CopyKind::HostToDevice:
         return GD_API_MEMCPY_HTOD_ASYNC;
@@ -103,7 +103,7 @@ Status HostStream::launchKernel(const KernelInfo& kernel, const Grid& grid, cons
 }
 
 Status HostStream::memcpyAsync(void* destination, const void* source, std::size_t bytes, CopyKind kind) {
-    ApiCall call(aboutBytes(copyApi(kind), *m_state, destination, bytes));
+    ApiCall call(aboutBytes(copyAsyncApi(kind), *m_state, destination, bytes));
     DeviceState& device = *m_state->device;
     if (!copyValid(device, destination, source, kind))
         return call.end(Status::InvalidValue);
