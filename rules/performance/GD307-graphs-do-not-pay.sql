@@ -39,7 +39,7 @@ WITH judged AS (
   WHERE p.known AND p.devices = 1 AND p.steps >= :steps_min
     AND p.wall_ns >= :wall_ms_min * 1e6
     AND NOT EXISTS (SELECT 1 FROM fallback AS f
-      WHERE f.process_id = p.process_id AND f.known)
+      WHERE f.process_id = p.process_id AND f.known AND f.reason <> 'beside')
     AND NOT EXISTS (SELECT 1 FROM capture_outcome AS c
       WHERE c.process_id = p.process_id AND c.state <> 'ended_ok')
     AND NOT EXISTS (SELECT 1 FROM rank_graph AS r
@@ -198,10 +198,11 @@ INSERT INTO rank_graph (process_id, capture_id, other_process_id) VALUES (1, 1, 
 INSERT INTO capture_outcome (process_id, capture_id, state) VALUES (5, 1, 'ended_error');
 INSERT INTO fallback (process_id, region, eager_runs) VALUES (6, 'step', 9);
 -- expect: none
--- test: captures that ended well, fallbacks and missing graphs that are not known, and those of others hold nothing back
+-- test: captures that ended well, fallbacks that are not known or are none, missing graphs that are not known, and those of others hold nothing back
 INSERT INTO graph_payoff (process_id, devices, steps, wall_ns, busy_ns, graph_ns, replays, single_idle_ns)
 VALUES (1, 1, 20, 200000000, 100000000, 10000000, 20, 60000000);
 INSERT INTO capture_outcome (process_id, capture_id, state) VALUES (1, 1, 'ended_ok'), (2, 1, 'ended_error');
-INSERT INTO fallback (process_id, region, eager_runs, known) VALUES (1, 'step', 9, 0), (2, 'step', 9, 1);
+INSERT INTO fallback (process_id, region, eager_runs, known, reason)
+VALUES (1, 'step', 9, 0, 'unknown'), (1, 'eval', 9, 1, 'beside'), (2, 'step', 9, 1, 'unknown');
 INSERT INTO rank_graph (process_id, capture_id, other_process_id, known) VALUES (2, 1, 1, 0), (1, 1, 2, 1);
 -- expect: device 0: 10.0 % of its busy time lies in graphs, and for 30 % of a step it waits for single launches, most of them: capturing them gains at most 1.43x | severity=info
