@@ -79,8 +79,6 @@ void expectRefusal(const ProgramEnd& end, int status, const std::string& part) {
     EXPECT_THAT(end.err, HasSubstr(part));
 }
 
-} // namespace
-
 TEST_F(Hostile, EveryReaderRefusesWhatIsNoTraceAndNamesIt) {
     const std::pair<const char*, const char*> files[] = {{"missing", "No such file"}, {"empty", "is empty"},
         {"tiny", "is cut off"}, {"cut", "is cut off"}, {"text", "is not a GraphDoctor trace"},
@@ -219,3 +217,5 @@ WHERE process_id = 1;
         EXPECT_THAT(end.out, HasSubstr("finding 1000")) << format;
     }
 }
+
+} // namespace

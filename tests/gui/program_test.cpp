@@ -56,8 +56,6 @@ protected:
     std::string picture = files.path("out.png");
 };
 
-} // namespace
-
 TEST_F(Program, DrawsWithoutADisplay) {
     for (const char* what :
         {"", "--view finding:1", "--view step:10", "--view range:300ms..310ms", "--theme dark"}) {
@@ -124,3 +122,5 @@ TEST_F(Program, WithoutTheViewerThePackageIsNamed) {
         "env PATH=" + folder + ":/bin:/usr/bin " + alone + " view " + trace + " --screenshot " + picture);
     EXPECT_EQ(found.status, 0) << found.text;
 }
+
+} // namespace
