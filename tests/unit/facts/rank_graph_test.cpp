@@ -87,7 +87,7 @@ TEST(RankGraph, NoneInOneProcess) {
 
 // Process 1 captured, process 2 launches the same kernels one by one; nothing says that they belong together.
 void addTwoPrograms(TraceBuilder& trace) {
-    trace.capturedGraph(4, 100, 200, kKernels, "cycle");
+    trace.capturedGraph(4, 100, 200, kRankKernels, "cycle");
     trace.process(2);
     runEagerly(trace);
     trace.sql("UPDATE process SET rank = NULL");
