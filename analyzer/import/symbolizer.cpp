@@ -93,10 +93,21 @@ std::string absolute(std::string_view file, Dwarf_Die* unit) {
     return path.lexically_normal().string();
 }
 
+// Of the sections, where a file has them: some linkers put its headers and constants, from address 0 on, into
+// the segment of the code.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> executableRanges(Elf* elf) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    if (elf == nullptr)
+        return ranges;
+    for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+         section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != nullptr
+            && (header.sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) == (SHF_ALLOC | SHF_EXECINSTR))
+            ranges.emplace_back(header.sh_addr, header.sh_addr + header.sh_size);
+    }
     std::size_t count = 0;
-    if (elf == nullptr || elf_getphdrnum(elf, &count) != 0)
+    if (!ranges.empty() || elf_getphdrnum(elf, &count) != 0)
         return ranges;
     for (int i = 0; i < static_cast<int>(count); ++i) {
         GElf_Phdr segment;

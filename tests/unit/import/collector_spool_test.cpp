@@ -4,7 +4,7 @@
 #include "analyzer/store/trace.h"
 
 #include "collector/raw/chunk.h"
-#include "collector/raw/records_memory.h"
+#include "collector/raw/records_graph.h"
 #include "collector/raw/ring_header.h"
 #include "collector/session/session.h"
 #include "collector/session/sink.h"
@@ -172,14 +172,11 @@ TEST_F(CollectorSpool, TheHistoryHasItsOwnCap) {
     m_spool.setVariable("GRAPHDOCTOR_LIMITS", "size=4000000");
     m_spool.setVariable("GRAPHDOCTOR_RING_BYTES", "67108864");
     ASSERT_EQ(m_spool.run([] {
-        gd_rt_memory memory{};
-        memory.size = sizeof memory;
-        memory.kind = GD_RT_MEMORY_DEVICE;
-        memory.bytes = 64;
+        gd_rt_graph graph{};
+        graph.size = sizeof graph;
         // Four times what may be kept, and far less than the ring holds.
-        for (std::uint64_t number = 1; number * sizeof(raw::Alloc) < 4'000'000; ++number) {
-            memory.ptr = number * 64;
-            sink::alloc(memory);
+        for (graph.graph = 1; graph.graph * sizeof(raw::Graph) < 4'000'000; ++graph.graph) {
+            sink::graph(GD_RT_CREATED, graph);
         }
         eventually([] {
             const raw::RingHeader& header = session::currentSession()->ring.header();
